@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What queue bytes mean, in host order: the language between the mlx5 formats
+ * and everything that acts on them.
+ *
+ * mlx5_decode.c produces hw_work and hw_recv from bytes; mlx5_cqe.c turns
+ * hw_cqe into bytes.  The transports see only these structures and never a
+ * byte of a queue.  No policy lives here.
+ */
+#ifndef HW_MODELS_HW_H
+#define HW_MODELS_HW_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HW_WQEBB_BYTES		64
+#define HW_WQE_DS_MAX		63	/* 6-bit count of 16-byte units */
+#define HW_WQE_BYTES_MAX	(HW_WQE_DS_MAX * 16)
+#define HW_SGE_MAX		(HW_WQE_DS_MAX - 1)
+#define HW_LKEY_END		0x100	/* byte_count 0 with this lkey ends a receive list */
+
+enum hw_transport { HW_RC, HW_UC, HW_UD, HW_TRANSPORT_COUNT };
+
+/* What a send WQE asks for.  HW_OP_NONE: the opcode means nothing. */
+enum hw_op {
+	HW_OP_NONE, HW_OP_NOP,
+	HW_OP_SEND, HW_OP_SEND_IMM, HW_OP_SEND_INVAL,
+	HW_OP_WRITE, HW_OP_WRITE_IMM,
+	HW_OP_READ,
+	HW_OP_COMPARE_SWAP, HW_OP_FETCH_ADD,
+	HW_OP_COUNT
+};
+
+enum hw_fence {
+	HW_FENCE_NONE,
+	HW_FENCE_SMALL,		/* after earlier local operations (UMR)          */
+	HW_FENCE_READS,		/* and after all earlier READs and atomics        */
+	HW_FENCE_STRONG,	/* after everything earlier                       */
+};
+
+/* Why bytes are not a work request.  HW_OK is 0. */
+enum hw_fault {
+	HW_OK,
+	HW_FAULT_OPCODE_UNKNOWN,	/* no opcode of the table              */
+	HW_FAULT_OPCODE_TRANSPORT,	/* not on this transport                */
+	HW_FAULT_OPMOD,			/* opcode modifier not defined for it    */
+	HW_FAULT_DS_SHORT,		/* ends before its mandatory segments     */
+	HW_FAULT_DS_LONG,		/* more units than the queue or WQE holds  */
+	HW_FAULT_INLINE_LENGTH,		/* inline data runs past the end            */
+	HW_FAULT_INLINE_OPCODE,		/* inline data where data must be returned   */
+	HW_FAULT_QPN,			/* another QP's number                        */
+	HW_FAULT_INDEX,			/* not the producer index of this slot         */
+	HW_FAULT_ATOMIC_SGE,		/* atomic without exactly 8 bytes of result     */
+	HW_FAULT_COUNT
+};
+
+/* One piece of a message: memory under a key, or bytes inside the WQE. */
+struct hw_sge {
+	uint64_t addr;
+	uint32_t bytes;
+	uint32_t lkey;
+	const uint8_t *inline_bytes;	/* into the copy given to the decoder, else NULL */
+};
+
+struct hw_work {
+	enum hw_op op;
+	enum hw_fence fence;
+	uint8_t opcode;			/* as in the WQE, for CQEs */
+	uint8_t ds;			/* 16-byte units           */
+	uint16_t index;			/* producer index of its first 64-byte block */
+	uint32_t qpn;
+	bool is_signaled;		/* CQE also on success */
+	bool is_solicited;
+	uint32_t imm;			/* immediate: bytes as on the wire; rkey to invalidate:
+					 * host order; 0 if the opcode has neither */
+	uint64_t remote_addr;
+	uint32_t rkey;
+	uint64_t swap_add, compare;	/* host order */
+	uint64_t bytes;			/* whole message; for atomics 8 */
+	unsigned sge_count;
+	struct hw_sge sge[HW_SGE_MAX];
+};
+
+struct hw_recv {
+	uint64_t bytes;			/* room in all pieces */
+	unsigned sge_count;
+	struct hw_sge sge[HW_SGE_MAX];
+};
+
+/*
+ * Decode a send WQE.
+ * @wqe:       a private copy, contiguous, at least HW_WQE_BYTES_MAX readable bytes;
+ *             hw_sge.inline_bytes points into it
+ * @units_max: 16-byte units that the queue can hold in one WQE
+ * Returns HW_OK, or the first fault; then only opcode, ds, index, qpn and
+ * is_signaled of @out are valid.
+ */
+enum hw_fault mlx5_work_read(const uint8_t *wqe, unsigned units_max,
+			     enum hw_transport transport, struct hw_work *out);
+
+/* 16-byte units the control segment claims; needs 16 bytes of @wqe. */
+unsigned mlx5_work_units(const uint8_t *wqe);
+
+/* Decode a receive WQE of @stride bytes (16 to 1008).  A list ends at
+ * byte_count 0 with lkey HW_LKEY_END, or at the stride's end. */
+enum hw_fault mlx5_recv_read(const uint8_t *wqe, size_t stride, struct hw_recv *out);
+
+const char *hw_fault_name(enum hw_fault fault);	/* "inline data runs past the end" */
+const char *hw_op_name(enum hw_op op);		/* "RDMA_WRITE" */
+
+/* One line that says what a WQE is; returns as snprintf does. */
+int mlx5_dump(const uint8_t *wqe, unsigned units_max, enum hw_transport transport,
+	      char *out, size_t bytes);
+
+enum hw_cqe_kind {		/* values are the CQE opcodes */
+	HW_CQE_REQ = 0, HW_CQE_RECV_WRITE_IMM = 1, HW_CQE_RECV = 2, HW_CQE_RECV_IMM = 3,
+	HW_CQE_RECV_INV = 4, HW_CQE_RESIZE = 5, HW_CQE_REQ_ERR = 13, HW_CQE_RECV_ERR = 14,
+	HW_CQE_INVALID = 15,
+};
+
+struct hw_cqe {
+	enum hw_cqe_kind kind;
+	uint32_t user_index;
+	uint32_t qpn;
+	uint8_t wqe_opcode;		/* requester and error CQEs */
+	uint16_t wqe_counter;
+	uint32_t bytes;
+	uint32_t imm;			/* immediate: bytes as on the wire; invalidated rkey:
+					 * host order */
+	bool is_solicited;
+	uint8_t syndrome, vendor_err;	/* error CQEs */
+	uint64_t timestamp;
+};
+
+/* The 64 bytes of a CQE with owner bit @owner (0 or 1) already in the last byte. */
+void mlx5_cqe_write(uint8_t out[64], const struct hw_cqe *cqe, unsigned owner);
+
+/* A failed work request as the hardware names it; see mlx5_syndromes.def. */
+enum hw_status {
+	HW_SUCCESS, HW_LOC_LEN, HW_LOC_QP_OP, HW_LOC_QP_OP_RECV, HW_LOC_PROT, HW_LOC_PROT_RECV,
+	HW_FLUSHED, HW_MW_BIND, HW_BAD_RESP, HW_LOC_ACCESS, HW_REM_INV_REQ, HW_REM_ACCESS,
+	HW_REM_OP, HW_RETRY_EXC, HW_RNR_RETRY_EXC, HW_REM_ABORT,
+	HW_STATUS_COUNT
+};
+struct hw_syndrome { uint8_t syndrome, vendor_err; const char *name; };
+extern const struct hw_syndrome hw_syndromes[HW_STATUS_COUNT];
+#endif

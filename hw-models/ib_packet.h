@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An InfiniBand packet as meaning: what transports produce and consume and
+ * wires carry.
+ *
+ * A packet here may be a super-packet: one message, or a large part of it,
+ * that counts as packet_count packets of mtu_bytes.  First, middle, last and
+ * only then speak of the super-packet.  PSNs, ACKs and counters come out as if
+ * it had been cut.
+ *
+ * Source: IBTA volume 1, chapter 9 (headers), annex A17 (RoCEv2).
+ */
+#ifndef HW_MODELS_IB_PACKET_H
+#define HW_MODELS_IB_PACKET_H
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/uio.h>
+
+enum ib_rc_opcode {
+	RC_SEND_FIRST = 0x00, RC_SEND_MIDDLE, RC_SEND_LAST, RC_SEND_LAST_IMM,
+	RC_SEND_ONLY, RC_SEND_ONLY_IMM,
+	RC_WRITE_FIRST, RC_WRITE_MIDDLE, RC_WRITE_LAST, RC_WRITE_LAST_IMM,
+	RC_WRITE_ONLY, RC_WRITE_ONLY_IMM,
+	RC_READ_REQUEST,
+	RC_READ_RESPONSE_FIRST, RC_READ_RESPONSE_MIDDLE, RC_READ_RESPONSE_LAST,
+	RC_READ_RESPONSE_ONLY,
+	RC_ACKNOWLEDGE, RC_ATOMIC_ACKNOWLEDGE,
+	RC_COMPARE_SWAP, RC_FETCH_ADD,
+	RC_SEND_LAST_INVAL = 0x16, RC_SEND_ONLY_INVAL = 0x17,
+};
+
+/* AETH syndrome: [7:5] kind, [4:0] value. */
+enum {
+	AETH_ACK_UNLIMITED = 0x1f,
+	AETH_RNR_NAK = 0x20,		/* | timer code */
+	AETH_NAK_SEQUENCE = 0x60,
+	AETH_NAK_INVALID_REQUEST = 0x61,
+	AETH_NAK_REMOTE_ACCESS = 0x62,
+	AETH_NAK_REMOTE_OPERATION = 0x63,
+};
+
+/*
+ * A packet without a GRH goes by LIDs.  They travel in the GID fields in a form that
+ * no GID has, so that everything that compares addresses has one rule.
+ */
+static inline void ib_lid_as_gid(uint16_t lid, uint8_t gid[16])
+{
+	const uint8_t form[16] = { 0, 'L', 'I', 'D', [14] = lid >> 8 & 0xff, [15] = lid & 0xff };
+
+	memcpy(gid, form, sizeof form);
+}
+
+struct ib_packet {
+	uint8_t opcode;			/* BTH: transport [7:5], operation [4:0] */
+	bool is_solicited;
+	bool wants_ack;
+	uint8_t aeth_syndrome;		/* AETH, where the opcode has one */
+	uint16_t pkey;
+	uint32_t mtu_bytes;		/* of the sender's path */
+	uint32_t packet_count;		/* MTU packets this stands for, at least 1 */
+	uint32_t psn;			/* of the first of them */
+	uint32_t dest_qpn;
+	uint32_t src_qpn;		/* not on an RC wire: for explanations only */
+	uint32_t msn;			/* AETH */
+	uint32_t imm;			/* ImmDt bytes as on the wire, or IETH rkey in host order */
+	uint32_t rkey;			/* RETH, AtomicETH */
+	uint32_t dma_bytes;		/* RETH: the whole message */
+	uint64_t va;			/* RETH, AtomicETH */
+	uint64_t swap_add, compare;	/* AtomicETH */
+	uint64_t original;		/* AtomicAckETH */
+	uint8_t sgid[16], dgid[16];
+	uint32_t payload_bytes;		/* sum of the spans */
+	unsigned span_count;
+	const struct iovec *span;	/* owned by whoever produced the packet, valid until
+					 * it is told the packet's fate or asked for the next */
+};
+#endif
