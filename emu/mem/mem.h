@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Touching the application's memory without dying of it.
+ *
+ * Queues, doorbell records and registered memory belong to the application,
+ * which may have unmapped them.  Every access of the emulator to an address
+ * that an application gave goes through these functions; where the memory is
+ * gone they return -EFAULT instead of raising SIGSEGV or SIGBUS.
+ *
+ * Threads: any.  mem_guard_init() once before the first use.
+ */
+#ifndef EMU_MEM_MEM_H
+#define EMU_MEM_MEM_H
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+/* The C library's sigaction().  The preload shim, which defines a sigaction() of its own,
+ * sets this before mem_guard_init(). */
+extern int (*mem_real_sigaction)(int, const struct sigaction *, struct sigaction *);
+
+/* Install the fault handlers.  0 or -errno.  Other handlers are called after ours. */
+int mem_guard_init(void);
+
+/*
+ * True if the fault was ours: the handler then does not return.  For the
+ * preload shim, which keeps the application's own handlers behind ours.
+ */
+void mem_guard_fault(int signal, siginfo_t *info);
+
+int mem_copy_in(void *dst, uint64_t src_addr, size_t bytes);
+int mem_copy_out(uint64_t dst_addr, const void *src, size_t bytes);
+int mem_load32(uint64_t addr, uint32_t *out);		/* one aligned load, acquire; raw bytes  */
+int mem_store8_release(uint64_t addr, uint8_t value);
+
+/* Can @bytes at @addr be read (and written, if @writes)?  Changes no byte. */
+int mem_probe(uint64_t addr, size_t bytes, int writes);
+
+/* Which side of a copy faulted. */
+enum mem_side { MEM_SIDE_NONE, MEM_SIDE_SRC, MEM_SIDE_DST };
+
+/*
+ * Copy @bytes from @src (from @src_skip on) to @dst (from @dst_skip on).  Both lists
+ * hold enough.  Lower addresses of a piece are written no later than higher ones.
+ * Overlap is allowed within what memmove allows for one pair of pieces.
+ */
+enum mem_side mem_copy_spans(const struct iovec *dst, unsigned dst_count, size_t dst_skip,
+			     const struct iovec *src, unsigned src_count, size_t src_skip,
+			     size_t bytes);
+
+/* 8-byte atomics in host order; *old_out is what was there.  -EFAULT also if not aligned. */
+int mem_compare_swap(uint64_t addr, uint64_t compare, uint64_t swap, uint64_t *old_out);
+int mem_fetch_add(uint64_t addr, uint64_t add, uint64_t *old_out);
+#endif
