@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The objects of one device function, and what they remember.
+ *
+ * uverbs/ creates and destroys them, transport/ and engine/ work on them.  All
+ * of a function's objects are guarded by its device lock (struct emu_dev.lock):
+ * whoever calls a function of this folder holds it.  Nothing here calls the
+ * engine; a change that makes work sets a bit in emu_qp.work.
+ */
+#ifndef EMU_OBJ_OBJ_H
+#define EMU_OBJ_OBJ_H
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "emu/diag/why.h"
+#include "emu/obj/event.h"
+#include "emu/obj/key.h"
+#include "emu/obj/numbers.h"
+#include "emu/obj/qp_state.h"
+#include "hw-models/profile.h"
+
+struct uv_file;		/* an open device file; owned by uverbs/ */
+
+enum obj_type {
+	OBJ_NONE, OBJ_PD, OBJ_MR, OBJ_CHANNEL, OBJ_CQ, OBJ_QP, OBJ_UAR, OBJ_ASYNC,
+	OBJ_TYPE_COUNT
+};
+
+/* First member of every object. */
+struct emu_obj {
+	enum obj_type type;
+	uint32_t handle;		/* in its file; written by uverbs/ */
+	uint32_t users;			/* objects that need this one: not 0 means EBUSY */
+	struct uv_file *file;
+};
+
+struct emu_gid {
+	uint8_t raw[16];
+	uint8_t type;			/* 0 IB, 1 RoCE v1, 2 RoCE v2; as ib_uverbs_gid_entry */
+	uint32_t netdev_ifindex;
+	char netdev[16];
+};
+#define EMU_GIDS_MAX 32
+
+struct emu_dev {
+	pthread_mutex_t lock;		/* the device lock: objects, engine, transport */
+	const struct hw_profile *profile;
+	char name[16];			/* "mlx5_0" */
+	uint64_t node_guid;		/* host order */
+	uint8_t mac[6];
+	struct emu_gid gid[EMU_GIDS_MAX];	/* index is the GID index; all-zero raw: empty */
+	unsigned gid_count;
+	uint16_t lid;			/* 0: the port is addressed by GIDs only */
+	uint64_t (*now_ns)(void);	/* the injected clock, monotonic */
+	struct why_ring *why;
+	struct key_table keys;
+	struct number_space qpns, cqns, pdns;	/* number -> object */
+	void *engine;			/* struct engine, for uverbs/ only */
+};
+
+/* Note a reason; values by designated initialiser: dev_why(dev, .why = WHY_KEY_PD, .qpn = 3) */
+#define dev_why(dev, ...) why_note((dev)->why, &(struct why_record){ __VA_ARGS__ })
+
+struct emu_pd {
+	struct emu_obj obj;
+	uint32_t pdn;
+};
+int pd_create(struct emu_dev *dev, struct emu_pd **out);		/* -ENOMEM */
+int pd_destroy(struct emu_dev *dev, struct emu_pd *pd);			/* -EBUSY */
+
+struct emu_mr {
+	struct emu_obj obj;
+	struct emu_pd *pd;
+	uint32_t key;			/* lkey and rkey */
+	uint64_t start, bytes, iova;
+	uint32_t access;		/* IB_ACCESS bits of the uverbs ABI */
+};
+/* -EINVAL rights, zero length, overflow, page offsets differ; -EFAULT not mapped as needed;
+ * -ENOMEM no key left; -EOPNOTSUPP on-demand paging */
+int mr_create(struct emu_dev *dev, struct emu_pd *pd, uint64_t start, uint64_t bytes,
+	      uint64_t iova, uint32_t access, struct emu_mr **out);
+int mr_destroy(struct emu_dev *dev, struct emu_mr *mr);
+
+enum cq_arm { CQ_NOT_ARMED, CQ_ARMED_NEXT, CQ_ARMED_SOLICITED };
+
+struct emu_cq {
+	struct emu_obj obj;
+	struct emu_channel *channel;	/* completion channel, or NULL */
+	struct emu_channel *async;	/* of its context */
+	uint64_t user_handle;
+	uint32_t cqn;
+	uint64_t buf_addr, db_addr;	/* in the application */
+	uint32_t cqe_count;		/* ring size, power of two */
+	uint32_t cqe_bytes;		/* 64 or 128 */
+	uint32_t produced;		/* CQEs written so far, free running */
+	uint32_t consumed;		/* consumer index last read from the record, widened */
+	uint32_t told_of;		/* `produced` when the last event was raised */
+	uint32_t solicited_at;		/* `produced` after the newest solicited or error CQE */
+	enum cq_arm arm;
+	uint8_t arm_sn;			/* the device's two-bit sequence number */
+	bool ignores_overrun;
+	bool has_failed;		/* overrun or memory gone: writes no more */
+};
+
+struct cq_init {
+	uint64_t user_handle, buf_addr, db_addr;
+	uint32_t cqe;			/* as asked; the ring is pow2(cqe + 1) */
+	uint32_t cqe_bytes;
+	uint32_t comp_vector;
+	bool ignores_overrun;
+	struct emu_channel *channel, *async;
+};
+/* -EINVAL cqe 0 or above the profile's max_cqe, comp_vector, cqe_bytes, db not 8-aligned;
+ * -EFAULT buffers not writable; -ENOMEM */
+int cq_create(struct emu_dev *dev, const struct cq_init *init, struct emu_cq **out);
+/* New ring at buf_addr.  Writes the RESIZE CQE.  -EINVAL too small for what is unread, or out
+ * of range; -EFAULT.  The same size changes nothing and returns 0. */
+int cq_resize(struct emu_dev *dev, struct emu_cq *cq, uint32_t cqe, uint64_t buf_addr,
+	      uint32_t cqe_bytes);
+/* Events that were read and so will be acknowledged; -EBUSY */
+int cq_destroy(struct emu_dev *dev, struct emu_cq *cq, uint32_t *comp_events_out,
+	       uint32_t *async_events_out);
+
+/* What is to be done for a QP; bits of emu_qp.work. */
+enum {
+	QP_WORK_DOORBELL = 1,		/* look at the send doorbell record      */
+	QP_WORK_REQUEST = 2,		/* the requester may have packets to send */
+	QP_WORK_RESPOND = 4,		/* the responder has answers to send       */
+	QP_WORK_FLUSH = 8,		/* entered ERR: flush what is posted         */
+};
+
+/* One outstanding send work request, by ring slot. */
+struct rc_sent {
+	uint32_t psn;			/* first */
+	uint32_t psn_count;		/* how many PSNs it spans */
+	uint32_t bytes;
+	uint16_t index;			/* producer index */
+	uint8_t opcode, op;		/* WQE opcode, enum hw_op */
+	uint8_t blocks;			/* 64-byte blocks it occupies */
+	uint8_t is_signaled, fence;
+	uint8_t status;			/* enum hw_status decided locally before sending */
+};
+
+/* Requester half of an RC QP.  Counters of blocks run freely in 32 bits. */
+struct rc_req {
+	uint32_t sq_produced;		/* from the doorbell record, widened        */
+	uint32_t sq_next;		/* first block not decoded yet               */
+	uint32_t sq_done;		/* first block not completed yet              */
+	struct rc_sent *sent;		/* ring of sent_count, one per block           */
+	uint32_t sent_head, sent_tail;	/* head: oldest outstanding; free running       */
+	uint32_t send_at;		/* index into sent: the one being sent           */
+	uint32_t send_bytes;		/* bytes of it already sent                       */
+	uint32_t psn_next;		/* of the next work request to be decoded          */
+	uint32_t psn_una;		/* oldest not acknowledged                          */
+	uint32_t psn_out;		/* PSNs from psn_una on that have been sent          */
+	uint32_t reads_out;		/* READs and atomics outstanding                     */
+	uint32_t read_bytes;		/* bytes of the oldest outstanding READ received       */
+	uint8_t retries_left, rnr_left;
+	bool is_waiting_rnr;
+	uint8_t rnr_code;		/* timer code of the last RNR NAK                       */
+	bool wants_timer;		/* something is outstanding and no timer runs yet      */
+	uint64_t deadline_ns;		/* ack or RNR timer; 0: off */
+};
+
+/* What is remembered of a READ or atomic, to answer duplicates.  No pointers. */
+struct rc_resource {
+	uint8_t opcode;
+	uint32_t psn, psn_count;
+	uint32_t rkey, bytes;
+	uint64_t va;
+	uint64_t original;		/* atomic result */
+	uint32_t msn;
+	bool is_done;			/* answer completely sent */
+	uint32_t start_bytes;		/* of a READ: where the (repeated) request began */
+	uint32_t sent_bytes;		/* of a READ: how far the answer has come        */
+};
+#define RC_RESOURCES_MAX 16
+
+/* Responder half of an RC QP.  No pointers: it is to live in shared memory. */
+struct rc_resp {
+	uint32_t psn_expected;
+	uint32_t msn;
+	uint32_t rq_consumed, rq_produced;	/* receive WQEs, free running */
+	bool is_in_message;
+	uint8_t message_kind;		/* of the message in progress; rc_resp.c               */
+	bool has_sent_nak;		/* a sequence NAK is out; silent until psn_expected   */
+	uint32_t message_bytes;		/* received so far                                     */
+	uint64_t write_va;		/* WRITE: where the next payload goes                   */
+	uint32_t write_rkey, write_bytes;
+	bool ack_is_due;
+	uint8_t ack_syndrome;
+	uint32_t ack_psn;
+	struct rc_resource resource[RC_RESOURCES_MAX];
+	uint8_t resource_made;		/* entries ever made, free running            */
+	uint8_t resource_answer;	/* the oldest not answered; == made: none      */
+	uint8_t resource_limit;		/* max_dest_rd_atomic */
+};
+
+struct emu_qp {
+	/* hot */
+	struct emu_dev *dev;
+	uint32_t qpn, dest_qpn;
+	enum qp_state state;
+	enum qp_type type;
+	uint32_t work;			/* QP_WORK bits */
+	uint32_t user_index;
+	uint32_t pdn;
+	uint32_t mtu_bytes;
+	uint64_t sq_addr, rq_addr, db_addr;	/* in the application */
+	uint32_t sq_blocks;		/* ring size in 64-byte blocks, power of two, 0 none */
+	uint32_t rq_count, rq_stride;	/* receive WQEs, power of two; bytes of one */
+	uint32_t access;		/* qp_access_flags */
+	bool signals_all;
+	bool is_armed_fatal;		/* QP_FATAL was raised */
+	bool is_established;		/* COMM_EST was raised */
+	struct emu_cq *send_cq, *recv_cq;
+	struct emu_channel *async;
+	uint8_t sgid[16], dgid[16];
+	uint16_t pkey;
+	struct rc_req req;
+	struct rc_resp resp;
+	/* engine */
+	struct emu_qp *ready_next;
+	bool is_ready;
+	bool is_blocked;		/* the wire had no room */
+	bool is_counted_failed;		/* in the engine's count of QPs in ERR */
+	uint32_t timer_slot;		/* in the engine's heap; 0: none */
+	struct emu_qp *timer_next;	/* of those whose timer is to be started */
+	bool is_timer_listed;
+	/* cold */
+	struct emu_obj obj;
+	struct emu_pd *pd;
+	uint64_t user_handle;
+	struct qp_attr attr;		/* as given by modify_qp, for query_qp */
+	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
+};
+
+struct qp_init {
+	enum qp_type type;
+	uint64_t user_handle;
+	struct emu_pd *pd;
+	struct emu_cq *send_cq, *recv_cq;
+	struct emu_channel *async;
+	uint64_t buf_addr, db_addr;
+	uint32_t sq_blocks, rq_count, rq_stride;
+	uint32_t user_index;
+	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
+	bool signals_all;
+};
+/* -EINVAL counts not powers of two or above the profile, db not 8-aligned; -EFAULT; -ENOMEM */
+int qp_create(struct emu_dev *dev, const struct qp_init *init, struct emu_qp **out);
+/* The whole of ibv_modify_qp(): edge, mask, values, then the change; see qp_state.h.
+ * Sets QP_WORK bits; the caller kicks the engine. */
+int qp_modify(struct emu_dev *dev, struct emu_qp *qp, const struct qp_attr *attr, uint32_t mask);
+/* The engine has forgotten the QP before. */
+int qp_destroy(struct emu_dev *dev, struct emu_qp *qp, uint32_t *events_out);
+
+struct emu_qp *qp_find(struct emu_dev *dev, uint32_t qpn);
+
+/* An affiliated asynchronous event; `type` is an IB_EVENT number of the uverbs ABI. */
+void qp_event(struct emu_qp *qp, uint32_t type);
+void cq_event(struct emu_cq *cq, uint32_t type);
+#endif

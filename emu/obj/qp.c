@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Queue pairs: creation and destruction; changing them is in qp_modify.c.
+ *
+ * Source: device-abi B.9.1 and C.5.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include "emu/mem/mem.h"
+#include "emu/obj/event_desc.h"
+#include "emu/obj/obj.h"
+#include "hw-models/hw.h"
+
+#define RECORD_BYTES	8
+#define RQ_STRIDE_MIN	16
+#define USER_INDEX_MAX	0xffffffu
+#define PKEY_DEFAULT	0xffffu
+
+static bool is_power_of_two_or_0(uint32_t n)
+{
+	return !(n & (n - 1));
+}
+
+static bool sq_fits(const struct hw_profile *profile, const struct qp_init *init)
+{
+	return is_power_of_two_or_0(init->sq_blocks) &&
+	       init->sq_blocks <= profile->max_send_wqebb;
+}
+
+static bool rq_fits(const struct hw_profile *profile, const struct qp_init *init)
+{
+	if (!init->rq_count)
+		return true;
+	return is_power_of_two_or_0(init->rq_count) && init->rq_count <= profile->max_qp_wr &&
+	       is_power_of_two_or_0(init->rq_stride) && init->rq_stride >= RQ_STRIDE_MIN &&
+	       init->rq_stride <= profile->max_rq_desc_bytes &&
+	       init->rq_stride <= HW_WQE_BYTES_MAX;
+}
+
+static bool values_fit(const struct hw_profile *profile, const struct qp_init *init)
+{
+	return init->type < QPT_COUNT && init->pd && init->send_cq && init->recv_cq &&
+	       sq_fits(profile, init) && rq_fits(profile, init) &&
+	       init->user_index <= USER_INDEX_MAX && init->db_addr % RECORD_BYTES == 0 &&
+	       init->buf_addr % HW_WQEBB_BYTES == 0;
+}
+
+static uint64_t rq_bytes(const struct qp_init *init)
+{
+	return (uint64_t)init->rq_count * init->rq_stride;
+}
+
+static int init_check(struct emu_dev *dev, const struct qp_init *init)
+{
+	uint64_t bytes = rq_bytes(init) + (uint64_t)init->sq_blocks * HW_WQEBB_BYTES;
+
+	if (!values_fit(dev->profile, init)) {
+		dev_why(dev, .why = WHY_CMD_VALUE, .side = WHY_SIDE_COMMAND,
+			.addr = init->sq_blocks, .bytes = init->rq_count,
+			.found = dev->profile->max_send_wqebb,
+			.found_bytes = dev->profile->max_qp_wr);
+		return -EINVAL;
+	}
+	/* The device only reads both; the application owns them and surely writes. */
+	if (mem_probe(init->buf_addr, bytes, 0) || mem_probe(init->db_addr, RECORD_BYTES, 0)) {
+		dev_why(dev, .why = WHY_CMD_MEMORY, .side = WHY_SIDE_COMMAND,
+			.addr = init->buf_addr, .bytes = bytes, .found = init->db_addr,
+			.found_bytes = RECORD_BYTES);
+		return -EFAULT;
+	}
+	return 0;
+}
+
+/* One entry a block, because a work request takes at least one block. */
+static struct rc_sent *sent_alloc(uint32_t blocks)
+{
+	return calloc(blocks ? blocks : 1, sizeof(struct rc_sent));
+}
+
+static struct emu_qp *qp_alloc(struct emu_dev *dev, const struct qp_init *init)
+{
+	struct emu_qp *qp = calloc(1, sizeof *qp);
+
+	if (!qp)
+		return NULL;
+	qp->req.sent = sent_alloc(init->sq_blocks);
+	if (!qp->req.sent || dev->qpns.taken >= dev->profile->max_qp ||
+	    numbers_take(&dev->qpns, qp, &qp->qpn)) {
+		free(qp->req.sent);
+		free(qp);
+		return NULL;
+	}
+	return qp;
+}
+
+static void qp_fill(struct emu_qp *qp, const struct qp_init *init)
+{
+	qp->obj.type = OBJ_QP;
+	qp->state = QP_RESET;
+	qp->type = init->type;
+	qp->user_handle = init->user_handle;
+	qp->user_index = init->user_index;
+	qp->pd = init->pd;
+	qp->pdn = init->pd->pdn;
+	qp->send_cq = init->send_cq;
+	qp->recv_cq = init->recv_cq;
+	qp->async = init->async;
+	qp->rq_addr = init->buf_addr;
+	qp->sq_addr = init->buf_addr + rq_bytes(init);
+	qp->db_addr = init->db_addr;
+	qp->sq_blocks = init->sq_blocks;
+	qp->rq_count = init->rq_count;
+	qp->rq_stride = init->rq_stride;
+	qp->signals_all = init->signals_all;
+	qp->pkey = PKEY_DEFAULT;
+	qp->max_send_wr = init->max_send_wr;
+	qp->max_recv_wr = init->max_recv_wr;
+	qp->max_send_sge = init->max_send_sge;
+	qp->max_recv_sge = init->max_recv_sge;
+	qp->max_inline = init->max_inline;
+}
+
+static void count_user(struct emu_qp *qp, int change)
+{
+	qp->pd->obj.users += change;
+	qp->send_cq->obj.users += change;
+	qp->recv_cq->obj.users += change;
+	if (qp->async)
+		channel_obj(qp->async)->users += change;
+}
+
+int qp_create(struct emu_dev *dev, const struct qp_init *init, struct emu_qp **out)
+{
+	struct emu_qp *qp;
+	int rc = init_check(dev, init);
+
+	if (rc)
+		return rc;
+	qp = qp_alloc(dev, init);
+	if (!qp) {
+		dev_why(dev, .why = WHY_CMD_LIMIT, .side = WHY_SIDE_COMMAND,
+			.found = dev->qpns.taken);
+		return -ENOMEM;
+	}
+	qp->dev = dev;
+	qp_fill(qp, init);
+	count_user(qp, 1);
+	*out = qp;
+	return 0;
+}
+
+int qp_destroy(struct emu_dev *dev, struct emu_qp *qp, uint32_t *events_out)
+{
+	if (qp->obj.users) {
+		dev_why(dev, .why = WHY_CMD_BUSY, .side = WHY_SIDE_COMMAND, .qpn = qp->qpn,
+			.found = qp->obj.users);
+		return -EBUSY;
+	}
+	*events_out = qp->async ? channel_forget(qp->async, qp) : 0;
+	count_user(qp, -1);
+	numbers_give(&dev->qpns, qp->qpn);
+	free(qp->req.sent);
+	free(qp);
+	return 0;
+}
+
+struct emu_qp *qp_find(struct emu_dev *dev, uint32_t qpn)
+{
+	return numbers_find(&dev->qpns, qpn);
+}
+
+void qp_event(struct emu_qp *qp, uint32_t type)
+{
+	event_async_push(qp->async, qp, qp->user_handle, type);
+}
