@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Ends: how work requests complete, how a QP fails, and how it is flushed.
+ *
+ * Order is the rule here: the failing work request completes first with its own
+ * status, everything behind it follows as flushed, one CQE each, signalled or not.
+ * Source: IBTA volume 1, 10.3.1.6 and 10.8.5; device-abi F.3.
+ */
+#include "emu/transport/rc_local.h"
+
+void rc_qp_fail(struct emu_qp *qp)
+{
+	qp->state = QP_ERR;
+	qp->req.deadline_ns = 0;
+	qp->req.wants_timer = false;
+	qp->req.is_waiting_rnr = false;
+	qp->resp.is_in_message = false;
+	qp->work = (qp->work & ~(uint32_t)QP_WORK_REQUEST) | QP_WORK_FLUSH;
+}
+
+void rc_qp_fatal(struct emu_qp *qp)
+{
+	rc_qp_fail(qp);
+	if (!qp->is_armed_fatal)
+		qp_event(qp, EVENT_QP_FATAL);
+	qp->is_armed_fatal = true;
+}
+
+/* Success is told of only when it was asked for; failure always. */
+static void send_cqe(struct tp *tp, struct emu_qp *qp, const struct rc_sent *sent,
+		     enum hw_status status, uint32_t bytes)
+{
+	struct hw_cqe cqe = {
+		.kind = status == HW_SUCCESS ? HW_CQE_REQ : HW_CQE_REQ_ERR,
+		.wqe_opcode = sent->opcode,
+		.wqe_counter = sent->index,
+		.bytes = bytes,
+		.syndrome = hw_syndromes[status].syndrome,
+		.vendor_err = hw_syndromes[status].vendor_err,
+	};
+
+	tp->ops->complete(tp, qp, qp->send_cq, &cqe);
+}
+
+void rc_sent_complete(struct tp *tp, struct emu_qp *qp, enum hw_status status, uint32_t bytes)
+{
+	struct rc_req *r = &qp->req;
+	struct rc_sent *sent = rc_sent_at(qp, r->sent_head);
+
+	assert(r->sent_head != r->sent_tail);
+	if (r->send_at == r->sent_head) {
+		r->send_at++;
+		r->send_bytes = 0;
+	}
+	r->sent_head++;
+	r->sq_done += sent->blocks;
+	r->read_bytes = 0;
+	if (status != HW_SUCCESS)
+		rc_qp_fail(qp);
+	if (status != HW_SUCCESS || sent->is_signaled)
+		send_cqe(tp, qp, sent, status, bytes);
+}
+
+static void recv_cqe(struct tp *tp, struct emu_qp *qp, struct hw_cqe *cqe)
+{
+	struct rc_resp *r = &qp->resp;
+
+	cqe->wqe_counter = (uint16_t)r->rq_consumed++;
+	tp->ops->complete(tp, qp, qp->recv_cq, cqe);
+}
+
+void rc_recv_complete(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p, uint32_t bytes)
+{
+	static const uint8_t kinds[32] = {
+		[RC_SEND_LAST] = HW_CQE_RECV, [RC_SEND_ONLY] = HW_CQE_RECV,
+		[RC_SEND_LAST_IMM] = HW_CQE_RECV_IMM, [RC_SEND_ONLY_IMM] = HW_CQE_RECV_IMM,
+		[RC_WRITE_LAST_IMM] = HW_CQE_RECV_WRITE_IMM,
+		[RC_WRITE_ONLY_IMM] = HW_CQE_RECV_WRITE_IMM,
+		[RC_SEND_LAST_INVAL] = HW_CQE_RECV_INV, [RC_SEND_ONLY_INVAL] = HW_CQE_RECV_INV,
+	};
+	struct hw_cqe cqe = {
+		.kind = kinds[p->opcode & 31],
+		.bytes = bytes,
+		.imm = p->imm,
+		.is_solicited = p->is_solicited,
+	};
+
+	recv_cqe(tp, qp, &cqe);
+}
+
+void rc_recv_fail(struct tp *tp, struct emu_qp *qp, enum hw_status status)
+{
+	struct hw_cqe cqe = {
+		.kind = HW_CQE_RECV_ERR,
+		.syndrome = hw_syndromes[status].syndrome,
+		.vendor_err = hw_syndromes[status].vendor_err,
+	};
+
+	recv_cqe(tp, qp, &cqe);
+}
+
+static void flush_why(struct tp *tp, struct emu_qp *qp, enum why_side side, uint32_t index)
+{
+	dev_why(tp->dev, .why = WHY_FLUSHED, .side = side, .qpn = qp->qpn,
+		.peer_qpn = qp->dest_qpn, .wqe_index = (uint16_t)index);
+}
+
+/* What was posted but never looked at.  Only opcode and length matter, and a
+ * length that leads past the end of what was posted ends there. */
+static void flush_unread(struct tp *tp, struct emu_qp *qp)
+{
+	struct rc_req *r = &qp->req;
+
+	while (r->sq_next != r->sq_produced) {
+		uint32_t room = r->sq_produced - r->sq_next;
+		struct rc_sent sent = { .index = (uint16_t)r->sq_next };
+		uint8_t head[16] = { 0 };
+		uint64_t at = (uint64_t)(r->sq_next & (qp->sq_blocks - 1)) * HW_WQEBB_BYTES;
+		uint32_t blocks = 1;
+
+		if (!mem_copy_in(head, qp->sq_addr + at, sizeof head))
+			blocks = (mlx5_work_units(head) + 3) / 4;
+		sent.opcode = head[3];
+		r->sq_next += blocks == 0 ? 1 : blocks > room ? room : blocks;
+		r->sq_done = r->sq_next;
+		flush_why(tp, qp, WHY_SIDE_SEND, sent.index);
+		send_cqe(tp, qp, &sent, HW_FLUSHED, 0);
+	}
+}
+
+void rc_flush(struct tp *tp, struct emu_qp *qp)
+{
+	struct rc_req *r = &qp->req;
+
+	while (r->sent_head != r->sent_tail) {
+		flush_why(tp, qp, WHY_SIDE_SEND, rc_sent_at(qp, r->sent_head)->index);
+		rc_sent_complete(tp, qp, HW_FLUSHED, 0);
+	}
+	r->psn_out = 0;
+	r->reads_out = 0;
+	if (qp->sq_blocks)
+		flush_unread(tp, qp);
+	rc_recv_doorbell(tp, qp);
+	while (qp->resp.rq_consumed != qp->resp.rq_produced) {
+		flush_why(tp, qp, WHY_SIDE_RECV, qp->resp.rq_consumed);
+		rc_recv_fail(tp, qp, HW_FLUSHED);
+	}
+	qp->work &= ~(uint32_t)QP_WORK_FLUSH;
+}

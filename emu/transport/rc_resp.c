@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The RC responder: a request packet through a chain of judgements.
+ *
+ * The order of the stages is the order of the rules; only the last one touches
+ * memory.  Every verdict but "next" and "done" carries a reason.  Answers are
+ * left behind as state and fetched by rc_resp_next() (rc_answer.c).
+ * Source: IBTA volume 1, 9.7.4 (responder rules), 9.7.4.1.2 table 57 (NAK codes).
+ */
+#include "emu/transport/rc_local.h"
+
+enum verdict {
+	V_NEXT, V_DONE, V_DROP, V_DUPLICATE, V_UNREADABLE, V_RNR,
+	V_NAK_SEQUENCE, V_NAK_INVALID, V_NAK_ACCESS,
+	V_RECV_SHORT, V_RECV_PROTECTED, V_RECV_MALFORMED,
+	VERDICT_COUNT
+};
+
+struct judged { enum verdict verdict; enum why why; };
+#define NEXT		((struct judged){ V_NEXT, WHY_NONE })
+#define JUDGED(v, w)	((struct judged){ v, w })
+
+enum kind { KIND_NONE, KIND_SEND, KIND_WRITE, KIND_READ, KIND_ATOMIC };
+
+struct op_row {
+	uint8_t kind;
+	bool starts, ends;		/* first or only; last or only */
+	bool takes_recv;		/* needs a posted receive */
+	uint32_t access;		/* of the QP and the key */
+};
+
+static const struct op_row op_rows[32] = {
+	[RC_SEND_FIRST]       = { KIND_SEND, true, false, true, 0 },
+	[RC_SEND_MIDDLE]      = { KIND_SEND, false, false, true, 0 },
+	[RC_SEND_LAST]        = { KIND_SEND, false, true, true, 0 },
+	[RC_SEND_LAST_IMM]    = { KIND_SEND, false, true, true, 0 },
+	[RC_SEND_ONLY]        = { KIND_SEND, true, true, true, 0 },
+	[RC_SEND_ONLY_IMM]    = { KIND_SEND, true, true, true, 0 },
+	[RC_WRITE_FIRST]      = { KIND_WRITE, true, false, false, KEY_REMOTE_WRITE },
+	[RC_WRITE_MIDDLE]     = { KIND_WRITE, false, false, false, KEY_REMOTE_WRITE },
+	[RC_WRITE_LAST]       = { KIND_WRITE, false, true, false, KEY_REMOTE_WRITE },
+	[RC_WRITE_LAST_IMM]   = { KIND_WRITE, false, true, true, KEY_REMOTE_WRITE },
+	[RC_WRITE_ONLY]       = { KIND_WRITE, true, true, false, KEY_REMOTE_WRITE },
+	[RC_WRITE_ONLY_IMM]   = { KIND_WRITE, true, true, true, KEY_REMOTE_WRITE },
+	[RC_READ_REQUEST]     = { KIND_READ, true, true, false, KEY_REMOTE_READ },
+	[RC_COMPARE_SWAP]     = { KIND_ATOMIC, true, true, false, KEY_REMOTE_ATOMIC },
+	[RC_FETCH_ADD]        = { KIND_ATOMIC, true, true, false, KEY_REMOTE_ATOMIC },
+	[RC_SEND_LAST_INVAL]  = { KIND_SEND, false, true, true, 0 },
+	[RC_SEND_ONLY_INVAL]  = { KIND_SEND, true, true, true, 0 },
+};
+
+struct request {
+	struct tp *tp;
+	struct emu_qp *qp;
+	const struct ib_packet *p;
+	const struct op_row *op;
+	struct iovec memory;		/* what the key stage found for WRITE, READ, atomics */
+};
+
+static uint32_t request_psns(const struct request *q)
+{
+	return q->op->kind == KIND_READ ? psn_count_of(q->p->dma_bytes, q->qp->mtu_bytes) :
+	       q->p->packet_count;
+}
+
+static struct judged rc_known(struct request *q)
+{
+	return q->op->kind == KIND_NONE ? JUDGED(V_NAK_INVALID, WHY_OPCODE_UNKNOWN) : NEXT;
+}
+
+static struct judged rc_psn(struct request *q)
+{
+	struct rc_resp *r = &q->qp->resp;
+	int32_t offset = psn_diff(q->p->psn, r->psn_expected);
+
+	if (offset < 0)
+		return JUDGED(V_DUPLICATE, WHY_NONE);
+	if (offset > 0)
+		return JUDGED(r->has_sent_nak ? V_DROP : V_NAK_SEQUENCE, WHY_PSN_AHEAD);
+	r->has_sent_nak = false;
+	return NEXT;
+}
+
+static struct judged rc_sequence(struct request *q)
+{
+	const struct rc_resp *r = &q->qp->resp;
+
+	if (r->is_in_message ? q->op->starts || q->op->kind != r->message_kind : !q->op->starts)
+		return JUDGED(V_NAK_INVALID, WHY_OPCODE_SEQUENCE);
+	return NEXT;
+}
+
+static struct judged rc_permitted(struct request *q)
+{
+	const struct emu_qp *qp = q->qp;
+
+	if ((qp->access & q->op->access) != q->op->access)
+		return JUDGED(V_NAK_INVALID, WHY_QP_RIGHTS);
+	if (q->op->kind == KIND_ATOMIC && q->p->va & 7)
+		return JUDGED(V_NAK_INVALID, WHY_ATOMIC_UNALIGNED);
+	return NEXT;
+}
+
+static unsigned resources_in_use(const struct rc_resp *r)
+{
+	unsigned count = 0;
+
+	for (uint8_t i = r->resource_answer; i != r->resource_made; i++)
+		count += !r->resource[i % RC_RESOURCES_MAX].is_done;
+	return count;
+}
+
+static struct judged rc_resources(struct request *q)
+{
+	int got;
+
+	if (q->op->kind == KIND_READ || q->op->kind == KIND_ATOMIC) {
+		if (resources_in_use(&q->qp->resp) >= q->qp->resp.resource_limit)
+			return JUDGED(V_NAK_INVALID, WHY_READ_RESOURCES);
+		return NEXT;
+	}
+	if (!q->op->takes_recv)
+		return NEXT;
+	got = rc_recv_fetch(q->tp, q->qp);
+	if (got > 0)
+		return NEXT;
+	if (got == 0)
+		return JUDGED(V_RNR, WHY_RECV_MISSING);
+	return got == -1 ? JUDGED(V_DROP, WHY_RQ_DOORBELL) :
+	       JUDGED(V_RECV_MALFORMED, WHY_RECV_MALFORMED);
+}
+
+/* Every packet but the last is full, and both ends agree on what full is. */
+static bool is_payload_fitting(const struct request *q)
+{
+	const struct ib_packet *p = q->p;
+	uint32_t mtu = q->qp->mtu_bytes;
+
+	if (q->op->kind == KIND_READ || q->op->kind == KIND_ATOMIC)
+		return p->payload_bytes == 0 && p->packet_count == 1;
+	if (!p->packet_count || p->packet_count != psn_count_of(p->payload_bytes, p->mtu_bytes))
+		return false;
+	if (q->op->starts && q->op->ends && p->packet_count == 1)
+		return p->payload_bytes <= mtu;
+	if (p->mtu_bytes != mtu)
+		return false;
+	return q->op->ends || (p->payload_bytes && p->payload_bytes % mtu == 0);
+}
+
+static struct judged rc_length(struct request *q)
+{
+	const struct rc_resp *r = &q->qp->resp;
+	const struct ib_packet *p = q->p;
+	uint64_t so_far = (q->op->starts ? 0 : r->message_bytes) + (uint64_t)p->payload_bytes;
+
+	if (!is_payload_fitting(q) || so_far > q->tp->dev->profile->max_msg_bytes)
+		return JUDGED(V_NAK_INVALID, WHY_PACKET_LENGTH);
+	if (q->op->kind == KIND_SEND && so_far > q->tp->rx.recv.bytes)
+		return JUDGED(V_RECV_SHORT, WHY_RECV_TOO_SMALL);
+	if (q->op->kind == KIND_WRITE) {
+		uint32_t whole = q->op->starts ? p->dma_bytes : r->write_bytes;
+
+		if (q->op->ends ? so_far != whole : so_far >= whole)
+			return JUDGED(V_NAK_INVALID, WHY_PACKET_LENGTH);
+	}
+	if (q->op->kind == KIND_READ && p->dma_bytes > q->tp->dev->profile->max_msg_bytes)
+		return JUDGED(V_NAK_INVALID, WHY_PACKET_LENGTH);
+	return NEXT;
+}
+
+static struct judged recv_key(struct request *q)
+{
+	struct hw_recv *recv = &q->tp->rx.recv;
+	struct rc_gather g = {
+		recv->sge, recv->sge_count, q->op->starts ? 0 : q->qp->resp.message_bytes,
+		q->p->payload_bytes, KEY_LOCAL_WRITE,
+	};
+	const struct hw_sge *bad;
+	enum why why = rc_gather(q->tp, q->qp, &g, &q->tp->rx, &bad);
+
+	return why == WHY_NONE ? NEXT : JUDGED(V_RECV_PROTECTED, why);
+}
+
+/* A first WRITE packet must name a range that holds the whole message; later ones their part. */
+static struct judged rc_key(struct request *q)
+{
+	const struct rc_resp *r = &q->qp->resp;
+	const struct ib_packet *p = q->p;
+	bool is_later = q->op->kind == KIND_WRITE && !q->op->starts;
+	uint64_t va = is_later ? r->write_va + r->message_bytes : p->va;
+	uint64_t bytes = q->op->kind == KIND_ATOMIC ? 8 :
+			 is_later ? p->payload_bytes : p->dma_bytes;
+	enum why why;
+
+	if (q->op->kind == KIND_SEND)
+		return recv_key(q);
+	if (!bytes)
+		return NEXT;
+	why = key_check(&q->tp->dev->keys, is_later ? r->write_rkey : p->rkey, q->qp->pdn,
+			q->op->access, va, bytes, &q->memory);
+	return why == WHY_NONE ? NEXT : JUDGED(V_NAK_ACCESS, why);
+}
+
+static struct rc_resource *resource_new(struct request *q)
+{
+	struct rc_resp *r = &q->qp->resp;
+	struct rc_resource *res = &r->resource[r->resource_made++ % RC_RESOURCES_MAX];
+
+	*res = (struct rc_resource){
+		.opcode = q->p->opcode,
+		.psn = q->p->psn,
+		.psn_count = request_psns(q),
+		.rkey = q->p->rkey,
+		.bytes = q->op->kind == KIND_READ ? q->p->dma_bytes : 0,
+		.va = q->p->va,
+	};
+	q->qp->work |= QP_WORK_RESPOND;
+	return res;
+}
+
+static struct judged execute_read(struct request *q)
+{
+	q->qp->resp.ack_is_due = false;		/* the answer acknowledges what came before */
+	resource_new(q);
+	return JUDGED(V_DONE, WHY_NONE);
+}
+
+static struct judged execute_atomic(struct request *q)
+{
+	uint64_t at = (uintptr_t)q->memory.iov_base, old;
+	int failed = q->p->opcode == RC_FETCH_ADD ?
+		mem_fetch_add(at, q->p->swap_add, &old) :
+		mem_compare_swap(at, q->p->compare, q->p->swap_add, &old);
+
+	if (failed)
+		return JUDGED(V_NAK_ACCESS, WHY_MEMORY_GONE);
+	q->qp->resp.ack_is_due = false;
+	resource_new(q)->original = old;
+	return JUDGED(V_DONE, WHY_NONE);
+}
+
+static struct judged execute_copy(struct request *q)
+{
+	const struct ib_packet *p = q->p;
+	bool is_send = q->op->kind == KIND_SEND;
+	const struct iovec *dst = is_send ? q->tp->rx.span : &q->memory;
+	unsigned dst_count = is_send ? q->tp->rx.span_count : 1;
+
+	if (!p->payload_bytes)
+		return JUDGED(V_DONE, WHY_NONE);
+	switch (mem_copy_spans(dst, dst_count, 0, p->span, p->span_count, 0, p->payload_bytes)) {
+	case MEM_SIDE_SRC:
+		return JUDGED(V_UNREADABLE, WHY_NONE);
+	case MEM_SIDE_DST:
+		return JUDGED(is_send ? V_RECV_PROTECTED : V_NAK_ACCESS, WHY_MEMORY_GONE);
+	case MEM_SIDE_NONE:
+		break;
+	}
+	return JUDGED(V_DONE, WHY_NONE);
+}
+
+static struct judged rc_execute(struct request *q)
+{
+	if (q->op->kind == KIND_READ)
+		return execute_read(q);
+	if (q->op->kind == KIND_ATOMIC)
+		return execute_atomic(q);
+	return execute_copy(q);
+}
+
+static const struct {
+	const char *name;
+	struct judged (*judge)(struct request *q);
+} rc_responder_stages[] = {
+	{ "known",     rc_known     },	/* an opcode of this transport       */
+	{ "psn",       rc_psn       },	/* in order, duplicate, or a gap     */
+	{ "sequence",  rc_sequence  },	/* first/middle/last fit together    */
+	{ "permitted", rc_permitted },	/* QP access flags allow the opcode  */
+	{ "resources", rc_resources },	/* a receive or a read slot is free  */
+	{ "length",    rc_length    },	/* payload agrees with MTU and RETH  */
+	{ "key",       rc_key       },	/* key, range, rights, PD            */
+	{ "execute",   rc_execute   },	/* the only stage that moves data    */
+};
+
+static struct judged judge(struct request *q)
+{
+	struct judged j = NEXT;
+
+	for (size_t i = 0; i < sizeof rc_responder_stages / sizeof *rc_responder_stages; i++) {
+		j = rc_responder_stages[i].judge(q);
+		if (j.verdict != V_NEXT)
+			break;
+	}
+	assert(j.verdict != V_NEXT);
+	return j;
+}
+
+static void answer_later(struct emu_qp *qp, uint8_t syndrome, uint32_t psn)
+{
+	qp->resp.ack_is_due = true;
+	qp->resp.ack_syndrome = syndrome;
+	qp->resp.ack_psn = psn;
+	qp->work |= QP_WORK_RESPOND;
+}
+
+/*
+ * A SEND with invalidate has arrived and is acknowledged whatever becomes of the key; a key
+ * that can't be invalidated fails the receive and the QP.  No key can, until windows exist.
+ */
+static void invalidate(struct request *q)
+{
+	struct emu_qp *qp = q->qp;
+
+	dev_why(q->tp->dev, .why = WHY_INVALIDATE_KEY, .side = WHY_SIDE_RECV, .qpn = qp->qpn,
+		.peer_qpn = q->p->src_qpn, .wqe_index = (uint16_t)qp->resp.rq_consumed,
+		.opcode = q->p->opcode, .psn = q->p->psn, .key = q->p->imm);
+	rc_recv_fail(q->tp, qp, HW_REM_INV_REQ);
+	rc_qp_fail(qp);
+	qp_event(qp, EVENT_QP_ACCESS_ERR);
+}
+
+/* The message state after an accepted packet. */
+static void accept(struct request *q)
+{
+	struct emu_qp *qp = q->qp;
+	struct rc_resp *r = &qp->resp;
+	const struct ib_packet *p = q->p;
+
+	if (q->op->starts) {
+		r->message_kind = q->op->kind;
+		r->message_bytes = 0;
+		r->write_va = p->va;
+		r->write_rkey = p->rkey;
+		r->write_bytes = p->dma_bytes;
+	}
+	r->psn_expected = psn_add(p->psn, request_psns(q));
+	r->message_bytes += p->payload_bytes;
+	r->is_in_message = !q->op->ends;
+	if (!q->op->ends)
+		return;
+	r->msn = psn_add(r->msn, 1);
+	if (q->op->kind == KIND_READ || q->op->kind == KIND_ATOMIC) {
+		r->resource[(uint8_t)(r->resource_made - 1) % RC_RESOURCES_MAX].msn = r->msn;
+		return;
+	}
+	if (p->wants_ack)
+		answer_later(qp, AETH_ACK_UNLIMITED, psn_add(r->psn_expected, PSN_MASK));
+	if (p->opcode == RC_SEND_LAST_INVAL || p->opcode == RC_SEND_ONLY_INVAL)
+		invalidate(q);
+	else if (q->op->takes_recv)
+		rc_recv_complete(q->tp, qp, p, r->message_bytes);
+}
+
+/* A READ or atomic again: answer it again from what was remembered. */
+static bool repeat_answer(struct request *q)
+{
+	struct rc_resp *r = &q->qp->resp;
+
+	for (unsigned i = 1; i <= RC_RESOURCES_MAX; i++) {
+		uint8_t at = (uint8_t)(r->resource_made - i);
+		struct rc_resource *res = &r->resource[at % RC_RESOURCES_MAX];
+		uint32_t offset = (uint32_t)psn_diff(q->p->psn, res->psn);
+		uint64_t skip = (uint64_t)offset * q->qp->mtu_bytes;
+
+		if (res->opcode != q->p->opcode || offset >= res->psn_count)
+			continue;
+		if (q->op->kind == KIND_READ &&
+		    (q->p->va != res->va + skip || q->p->rkey != res->rkey ||
+		     q->p->dma_bytes != res->bytes - skip))
+			return false;
+		res->is_done = false;
+		res->sent_bytes = res->start_bytes = (uint32_t)skip;
+		if ((uint8_t)(r->resource_made - r->resource_answer) < i)
+			r->resource_answer = at;
+		q->qp->work |= QP_WORK_RESPOND;
+		return true;
+	}
+	return false;
+}
+
+static void duplicate(struct request *q)
+{
+	struct emu_qp *qp = q->qp;
+
+	if (q->op->kind != KIND_READ && q->op->kind != KIND_ATOMIC) {
+		answer_later(qp, AETH_ACK_UNLIMITED, psn_add(qp->resp.psn_expected, PSN_MASK));
+		return;
+	}
+	if (!repeat_answer(q))
+		dev_why(q->tp->dev, .why = WHY_PSN_STALE, .side = WHY_SIDE_RECV, .qpn = qp->qpn,
+			.peer_qpn = q->p->src_qpn, .psn = q->p->psn, .opcode = q->p->opcode,
+			.found = qp->resp.psn_expected);
+}
+
+/* What each refusal does: the answer, the end of the receive in use, the QP's fate. */
+static const struct {
+	uint8_t syndrome;
+	uint8_t recv_status;
+	uint8_t event;
+	bool fails_qp;
+} refusals[VERDICT_COUNT] = {
+	[V_RNR]            = { AETH_RNR_NAK, 0, 0, false },
+	[V_NAK_SEQUENCE]   = { AETH_NAK_SEQUENCE, 0, 0, false },
+	[V_NAK_INVALID]    = { AETH_NAK_INVALID_REQUEST, 0, EVENT_QP_REQ_ERR, true },
+	[V_NAK_ACCESS]     = { AETH_NAK_REMOTE_ACCESS, 0, EVENT_QP_ACCESS_ERR, true },
+	[V_RECV_SHORT]     = { AETH_NAK_INVALID_REQUEST, HW_LOC_LEN, 0, true },
+	[V_RECV_PROTECTED] = { AETH_NAK_REMOTE_OPERATION, HW_LOC_PROT_RECV, 0, true },
+	[V_RECV_MALFORMED] = { AETH_NAK_REMOTE_OPERATION, HW_LOC_QP_OP_RECV, 0, true },
+};
+
+static void refusal_why(struct request *q, enum why why)
+{
+	const struct ib_packet *p = q->p;
+	const struct emu_qp *qp = q->qp;
+
+	dev_why(q->tp->dev, .why = why, .side = WHY_SIDE_RECV, .qpn = qp->qpn,
+		.peer_qpn = p->src_qpn, .wqe_index = (uint16_t)qp->resp.rq_consumed,
+		.opcode = p->opcode, .psn = p->psn, .key = p->rkey, .addr = p->va,
+		.bytes = p->dma_bytes ? p->dma_bytes : p->payload_bytes,
+		.found = why == WHY_PSN_AHEAD ? qp->resp.psn_expected : q->tp->rx.recv.bytes);
+}
+
+static void refuse(struct request *q, struct judged j)
+{
+	struct emu_qp *qp = q->qp;
+	uint8_t syndrome = refusals[j.verdict].syndrome;
+	uint32_t psn = j.verdict == V_NAK_SEQUENCE ? qp->resp.psn_expected : q->p->psn;
+
+	assert(j.why != WHY_NONE);
+	refusal_why(q, j.why);
+	if (j.verdict == V_DROP)
+		return;
+	if (j.verdict == V_RNR)
+		syndrome |= qp->attr.min_rnr_timer & 31;
+	qp->resp.has_sent_nak = true;
+	answer_later(qp, syndrome, psn);
+	if (!refusals[j.verdict].fails_qp)
+		return;
+	if (refusals[j.verdict].recv_status)
+		rc_recv_fail(q->tp, qp, refusals[j.verdict].recv_status);
+	rc_qp_fail(qp);
+	if (refusals[j.verdict].event)
+		qp_event(qp, refusals[j.verdict].event);
+}
+
+void rc_take_request(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p,
+		     bool *readable_out)
+{
+	struct request q = { .tp = tp, .qp = qp, .p = p, .op = &op_rows[p->opcode & 31] };
+	struct judged j = judge(&q);
+
+	switch (j.verdict) {
+	case V_DONE:
+		accept(&q);
+		break;
+	case V_DUPLICATE:
+		duplicate(&q);
+		break;
+	case V_UNREADABLE:
+		*readable_out = false;
+		break;
+	case V_NEXT: case V_DROP: case V_RNR: case V_NAK_SEQUENCE: case V_NAK_INVALID:
+	case V_NAK_ACCESS: case V_RECV_SHORT: case V_RECV_PROTECTED: case V_RECV_MALFORMED:
+	case VERDICT_COUNT:
+		refuse(&q, j);
+		break;
+	}
+}
