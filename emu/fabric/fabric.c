@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Joining, leaving, leases, and questions about members.
+ *
+ * Joining and leaving hold the lock of place.c, so that the last who leaves and the first who
+ * joins don't cross; everything else is lock-free (see segment.h).
+ */
+#include "emu/fabric/fabric.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "emu/fabric/segment.h"
+
+struct fabric {
+	struct fabric_segment *segment;
+	unsigned self;
+	uint64_t seat;			/* our word in segment->first.seat[self] */
+	dev_t device;			/* of the segment file, to know it again */
+	ino_t inode;
+	char dir[256];
+};
+
+static void publish_member(struct fabric *f, const struct fabric_config *config, uint64_t stack)
+{
+	struct fabric_member *m = &f->segment->member[f->self];
+
+	memset(m->mail, 0, sizeof m->mail);
+	memcpy(m->gid, config->gid, config->gid_count * sizeof *m->gid);
+	m->gid_count = config->gid_count;
+	m->stack = stack;
+	atomic_store_explicit(&m->ready, seat_generation(f->seat), memory_order_release);
+	atomic_fetch_add(&f->segment->first.changes, 1);
+}
+
+static int take_seat(struct fabric *f, const struct fabric_config *config)
+{
+	struct fabric_process own = { 0 };
+
+	if (fabric_process_read(getpid(), &own) < 0)
+		own = (struct fabric_process){ 0 };	/* no /proc: known by its pid alone */
+	for (unsigned slot = 0; slot < FABRIC_MEMBERS_MAX; slot++) {
+		uint64_t empty = atomic_load(&f->segment->first.seat[slot]);
+		uint32_t generation = (seat_generation(empty) + 1) & GENERATION_MASK;
+
+		if (seat_pid(empty))
+			continue;
+		f->seat = seat_make(generation ? generation : 1, own.start, getpid());
+		if (!atomic_compare_exchange_strong(&f->segment->first.seat[slot], &empty, f->seat))
+			continue;
+		f->self = slot;
+		publish_member(f, config, own.stack);
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+static int map_segment(struct fabric *f, int fd)
+{
+	struct stat st;
+	void *at;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	at = mmap(NULL, sizeof *f->segment, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	f->segment = at;
+	f->device = st.st_dev;
+	f->inode = st.st_ino;
+	return 0;
+}
+
+static int join_locked(struct fabric *f, const struct fabric_config *config, int fd)
+{
+	int rc = map_segment(f, fd);
+
+	if (rc)
+		return rc;
+	fabric_sweep(f->segment, f->dir);
+	return take_seat(f, config);
+}
+
+static int join(struct fabric *f, const struct fabric_config *config)
+{
+	int fd, rc;
+
+	fabric_gate_enter();
+	rc = fd = fabric_place_open(f->dir);
+	if (fd >= 0) {
+		rc = join_locked(f, config, fd);
+		/* Nobody may sit in what was just created: as the last who leaves. */
+		if (rc && f->segment && fabric_is_empty(f->segment))
+			fabric_place_remove(f->dir);
+		close(fd);
+	}
+	fabric_gate_leave();
+	return rc;
+}
+
+int fabric_join(const struct fabric_config *config, struct fabric **out)
+{
+	struct fabric *f;
+	int rc;
+
+	if (config->gid_count > FABRIC_GIDS_MAX)
+		return -EINVAL;
+	f = calloc(1, sizeof *f);
+	if (!f)
+		return -ENOMEM;
+	rc = fabric_place_name(config->name, f->dir, sizeof f->dir);
+	if (rc == 0)
+		rc = join(f, config);
+	if (rc) {
+		fabric_abandon(f);
+		return rc;
+	}
+	*out = f;
+	return 0;
+}
+
+void fabric_abandon(struct fabric *f)
+{
+	if (f->segment)
+		munmap(f->segment, sizeof *f->segment);
+	free(f);
+}
+
+/* Our seat, and with it our leases and files. */
+static void give_seat(struct fabric *f)
+{
+	uint64_t seat = f->seat;
+
+	atomic_compare_exchange_strong(&f->segment->first.seat[f->self], &seat,
+				       seat_make(seat_generation(seat), 0, 0));
+	fabric_sweep_leases(f->segment);
+	atomic_fetch_add(&f->segment->first.changes, 1);
+}
+
+/* Locked again, if the file of that name is still ours (somebody may have removed it by hand). */
+static int reopen_own(const struct fabric *f)
+{
+	int fd = fabric_place_reopen(f->dir);
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) == 0 && st.st_dev == f->device && st.st_ino == f->inode)
+		return fd;
+	close(fd);
+	return -ESTALE;
+}
+
+void fabric_leave(struct fabric *f)
+{
+	int fd;
+
+	fabric_gate_enter();
+	fd = reopen_own(f);
+	give_seat(f);
+	if (fd >= 0) {
+		fabric_sweep(f->segment, f->dir);
+		if (fabric_is_empty(f->segment))
+			fabric_place_remove(f->dir);
+		close(fd);
+	}
+	fabric_gate_leave();
+	fabric_abandon(f);
+}
+
+unsigned fabric_self(const struct fabric *f)
+{
+	return f->self;
+}
+
+int fabric_lease(struct fabric *f, enum fabric_space space)
+{
+	struct fabric_segment *s = f->segment;
+	uint32_t mine = lease_make(f->self, seat_generation(f->seat));
+
+	assert(space < FABRIC_SPACE_COUNT);
+	for (unsigned tries = 0; tries < FABRIC_BLOCKS; tries++) {
+		/* The search goes round, so that a block is used again as late as possible. */
+		unsigned block = (atomic_fetch_add(&s->lease_next[space], 1) + 1) % FABRIC_BLOCKS;
+		_Atomic uint32_t *word = &s->lease[space][block];
+		uint32_t lease = atomic_load_explicit(word, memory_order_relaxed);
+
+		if (block == 0 || lease_is_valid(s, lease))
+			continue;
+		if (atomic_compare_exchange_strong(word, &lease, mine))
+			return (int)block;
+	}
+	return -ENOMEM;
+}
+
+int fabric_owner(struct fabric *f, enum fabric_space space, uint32_t number)
+{
+	uint32_t block = number >> FABRIC_BLOCK_BITS, lease;
+
+	assert(space < FABRIC_SPACE_COUNT);
+	if (block >= FABRIC_BLOCKS)
+		return -1;
+	lease = atomic_load_explicit(&f->segment->lease[space][block], memory_order_acquire);
+	return lease_is_valid(f->segment, lease) ? (int)(lease >> 24) : -1;
+}
+
+bool fabric_has_gid(struct fabric *f, unsigned member, const uint8_t gid[16])
+{
+	const struct fabric_member *m;
+	uint32_t count, generation;
+
+	if (member >= FABRIC_MEMBERS_MAX)
+		return false;
+	m = &f->segment->member[member];
+	generation = seated_generation(f->segment, member);
+	if (!generation || atomic_load_explicit(&m->ready, memory_order_acquire) != generation)
+		return false;
+	count = *(const volatile uint32_t *)&m->gid_count;
+	for (uint32_t i = 0; i < count && i < FABRIC_GIDS_MAX; i++)
+		if (memcmp(m->gid[i], gid, 16) == 0)
+			return true;
+	return false;
+}
+
+enum fabric_life fabric_life(struct fabric *f, unsigned member)
+{
+	enum fabric_life life;
+	uint64_t seat;
+
+	if (member >= FABRIC_MEMBERS_MAX)
+		return FABRIC_DEAD;
+	life = fabric_seat_life(f->segment, member, &seat);
+	if (life == FABRIC_DEAD && seat_pid(seat))
+		fabric_sweep(f->segment, f->dir);
+	return life;
+}
+
+uint32_t fabric_generation(struct fabric *f, unsigned member)
+{
+	return member < FABRIC_MEMBERS_MAX ? seated_generation(f->segment, member) : 0;
+}
+
+uint32_t fabric_changes(const struct fabric *f)
+{
+	return atomic_load_explicit(&f->segment->first.changes, memory_order_acquire);
+}
+
+void *fabric_mail(struct fabric *f, unsigned member)
+{
+	assert(member < FABRIC_MEMBERS_MAX);
+	return f->segment->member[member].mail;
+}
+
+const char *fabric_dir(const struct fabric *f)
+{
+	return f->dir;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Membership in a fabric: who is there, and which numbers are whose.
+ *
+ * A fabric is a 0700 directory of the user (in /dev/shm, else $XDG_RUNTIME_DIR, else
+ * $TMPDIR or /tmp) that holds one small shared segment: member slots, and leases of number
+ * blocks so that a QPN names its process.  A member that died is cleaned up by the next one
+ * that joins or looks.  Nothing in the segment is trusted: another process of the same user
+ * may be broken, and indices read from it are bounded before use.
+ *
+ * Threads: any, unless said otherwise.  After fork() the child must call fabric_abandon()
+ * and not fabric_leave().
+ */
+#ifndef EMU_FABRIC_FABRIC_H
+#define EMU_FABRIC_FABRIC_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define FABRIC_MEMBERS_MAX	256
+#define FABRIC_GIDS_MAX		32
+
+enum fabric_space { FABRIC_QPN, FABRIC_KEY, FABRIC_SPACE_COUNT };
+
+struct fabric;
+
+struct fabric_config {
+	const char *name;		/* letters, digits, '-', '_', '.'; NULL: "default" */
+	const uint8_t (*gid)[16];	/* the GIDs this member answers to */
+	unsigned gid_count;
+};
+
+/* -EINVAL bad name; -ENOSPC no member slot or no space in the file system; -EACCES the directory
+ * is not ours or not 0700; -EPROTONOSUPPORT live members use another layout; -ETIMEDOUT another
+ * member is stopped in the middle of joining; other errno of open, mmap, fallocate. */
+int fabric_join(const struct fabric_config *config, struct fabric **out);
+void fabric_leave(struct fabric *f);
+void fabric_abandon(struct fabric *f);		/* in a forked child: unmap, touch nothing shared */
+
+unsigned fabric_self(const struct fabric *f);	/* own slot */
+
+/* Lease a block of NUMBER_BLOCK numbers; its index, or -ENOMEM.  Block 0 is never leased. */
+int fabric_lease(struct fabric *f, enum fabric_space space);
+
+/* The live member that owns @number, or -1.  Constant time, no system call when it is alive. */
+int fabric_owner(struct fabric *f, enum fabric_space space, uint32_t number);
+
+bool fabric_has_gid(struct fabric *f, unsigned member, const uint8_t gid[16]);
+
+enum fabric_life { FABRIC_ALIVE, FABRIC_STOPPED, FABRIC_DEAD };
+/* A system call or two: for timeouts, not for packets.  A dead member is cleaned up. */
+enum fabric_life fabric_life(struct fabric *f, unsigned member);
+
+/* Changes each time a slot gets a new member, and is 0 while it has none; for users that cache
+ * per-member state. */
+uint32_t fabric_generation(struct fabric *f, unsigned member);
+
+/* Counts joins, departures and deaths that were noticed: look again when it has moved. */
+uint32_t fabric_changes(const struct fabric *f);
+
+/* A few shared bytes of each slot, aligned to a cache line, that belong to the wire.  Zero when
+ * a member joins, except for what a peer with an old view writes late. */
+#define FABRIC_MAIL_BYTES	128
+void *fabric_mail(struct fabric *f, unsigned member);
+
+/* The directory, for wires that put files of their own there (named with slot and
+ * generation, so that cleaning up a member finds them: "<slot>-<generation>-..."). */
+const char *fabric_dir(const struct fabric *f);
+
+/* Give a file of that directory exactly @bytes, all of them backed now, so that no later store into
+ * a mapping dies of a full file system.  -ENOSPC, -EFBIG (without the signal), -errno. */
+int fabric_file_reserve(int fd, size_t bytes);
+#endif
