@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A wire carries packets between functions of a fabric.
+ *
+ * In-process packets never come here: the engine hands them over itself.
+ * Each function has one wire object.  A wire is lossless while both ends live; it delivers in
+ * order per pair of functions.
+ *
+ * Threads: send and receive under the device lock; listen, wait and kick see below.
+ */
+#ifndef EMU_WIRE_WIRE_H
+#define EMU_WIRE_WIRE_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "hw-models/ib_packet.h"
+
+enum wire_sent {
+	WIRE_SENT,
+	WIRE_FULL,		/* no room now: offer it again later */
+	WIRE_NOBODY,		/* no live function owns dest_qpn, or it can't be reached (no shared
+				 * memory for a ring): lost, as on a real wire */
+	WIRE_WRONG_GID,		/* the owner has not got that dgid: lost */
+	WIRE_UNREADABLE,	/* the payload faulted: not sent */
+};
+
+struct wire;
+
+struct wire_ops {
+	const char *name;
+	/* Copies the payload.  Wakes the receiver if it asked for it. */
+	enum wire_sent (*send)(struct wire *w, const struct ib_packet *p);
+
+	/*
+	 * The oldest packet that has arrived: 1 and *out, or 0.  Its single span points into
+	 * the wire and stays valid until release(), which must follow before the next receive().
+	 * Bytes come from another process: every field is checked here or by the taker, and
+	 * read once.
+	 */
+	int (*receive)(struct wire *w, struct ib_packet *out);
+	void (*release)(struct wire *w);
+
+	/* The peer lives and runs but has not taken what we sent it: late, not lost. */
+	bool (*is_late)(struct wire *w, uint32_t dest_qpn);
+
+	/* Any thread, no lock: shall senders wake us?  True before sleeping. */
+	void (*listen)(struct wire *w, bool wants_wake);
+	/* The NIC thread, no lock: sleep until kicked, woken, or @timeout_ns passed (UINT64_MAX:
+	 * for ever).  Returns at once if packets wait. */
+	void (*wait)(struct wire *w, uint64_t timeout_ns);
+	void (*kick)(struct wire *w);	/* any thread: end a wait of our own */
+	/* Before fabric_leave() or fabric_abandon().  In a forked child it only unmaps. */
+	void (*close)(struct wire *w);
+	uint32_t packet_bytes_max;	/* payload of a super-packet; a multiple of 4096 */
+};
+
+struct wire { const struct wire_ops *ops; };
+
+struct fabric;
+/* Shared-memory rings between the processes of @fabric.  0 or -errno. */
+int wire_shm_open(struct fabric *fabric, struct wire **out);
+#endif
