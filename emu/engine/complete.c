@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The only writer of completions: CQE, ownership, overrun, and the event for a
+ * CQ that is armed.
+ *
+ * Everything a CQE speaks of is in memory before its owner byte is.
+ * Source: device-abi C.6, C.9 and C.10.
+ */
+#include <endian.h>
+#include "emu/engine/engine_local.h"
+#include "emu/mem/mem.h"
+#include "emu/obj/cq_ring.h"
+
+enum { OP_OWN = CQE_BYTES - 1 };
+
+static void cq_fail(struct emu_dev *dev, struct emu_cq *cq, const struct emu_qp *qp, enum why why)
+{
+	dev_why(dev, .why = why, .side = WHY_SIDE_DEVICE, .qpn = qp->qpn, .bytes = cq->cqe_count,
+		.found = cq->cqn);
+	cq->has_failed = true;
+	cq_event(cq, EVENT_CQ_ERR);
+}
+
+/* A completion that has no CQ to go to ends its QP. */
+static void qp_lost_its_cq(struct emu_qp *qp)
+{
+	if (qp->is_armed_fatal)
+		return;
+	qp->is_armed_fatal = true;
+	qp->state = QP_ERR;
+	qp->work |= QP_WORK_FLUSH;
+	qp_event(qp, EVENT_QP_FATAL);
+}
+
+static bool has_room(struct emu_dev *dev, struct emu_cq *cq, const struct emu_qp *qp)
+{
+	if (cq->ignores_overrun || cq_has_room(cq))
+		return true;
+	if (cq_read_consumer(cq)) {
+		cq_fail(dev, cq, qp, WHY_CQ_MEMORY);
+		return false;
+	}
+	if (cq_has_room(cq))
+		return true;
+	cq_fail(dev, cq, qp, WHY_CQ_OVERRUN);
+	return false;
+}
+
+static void raise_event(struct engine *e, struct emu_cq *cq)
+{
+	cq->arm = CQ_NOT_ARMED;
+	cq->arm_sn = (cq->arm_sn + 1) & 3;
+	cq->told_of = cq->produced;
+	atomic_fetch_sub(&e->armed_cqs, 1);
+	if (cq->channel)
+		channel_push(cq->channel, &cq->user_handle, cq);
+}
+
+static bool is_failure(const struct hw_cqe *cqe)
+{
+	return cqe->kind == HW_CQE_REQ_ERR || cqe->kind == HW_CQE_RECV_ERR;
+}
+
+void complete(struct tp *tp, struct emu_qp *qp, struct emu_cq *cq, struct hw_cqe *cqe)
+{
+	uint8_t bytes[CQE_BYTES];
+	uint64_t addr;
+
+	if (cq->has_failed) {
+		qp_lost_its_cq(qp);
+		return;
+	}
+	if (!has_room(tp->dev, cq, qp))
+		return;
+	cqe->user_index = qp->user_index;
+	cqe->qpn = qp->qpn;
+	mlx5_cqe_write(bytes, cqe, cq_owner(cq, cq->produced));
+	addr = cq_slot_addr(cq, cq->produced);
+	if (mem_copy_out(addr, bytes, OP_OWN) || mem_store8_release(addr + OP_OWN, bytes[OP_OWN])) {
+		cq_fail(tp->dev, cq, qp, WHY_CQ_MEMORY);
+		return;
+	}
+	cq->produced++;
+	if (cqe->is_solicited || is_failure(cqe))
+		cq->solicited_at = cq->produced;
+	if (cq->arm == CQ_ARMED_NEXT ||
+	    (cq->arm == CQ_ARMED_SOLICITED && cq->solicited_at == cq->produced))
+		raise_event(engine_of(tp), cq);
+}
+
+/* Arm word of the record and of the doorbell: sequence [29:28], solicited only [24], consumer
+ * index [23:0]. */
+#define ARM_SN(word)		((word) >> 28 & 3)
+#define ARM_SOLICITED(word)	((word) >> 24 & 1)
+
+/*
+ * Is there a completion at or after the armed consumer index that @arm waits for, and that no
+ * event has told of?  A ConnectX tells again of the one behind the last event when the program
+ * arms before it polls; its interrupt takes so long that the next completion is there by
+ * then, and programs that poll once an event (perftest -e) live on that.  Ours would come early.
+ */
+static bool is_due(const struct emu_cq *cq, uint32_t index, enum cq_arm arm)
+{
+	uint32_t last = arm == CQ_ARMED_NEXT ? cq->produced : cq->solicited_at;
+
+	return (int32_t)((last - index) << 8) > 0 && (int32_t)(last - cq->told_of) > 0;
+}
+
+void engine_cq_arm(struct engine *e, struct emu_cq *cq)
+{
+	uint32_t raw, word;
+
+	if (cq->has_failed || mem_load32(cq->db_addr + CQ_RECORD_ARM, &raw))
+		return;
+	word = be32toh(raw);
+	if (ARM_SN(word) != cq->arm_sn)
+		return;				/* of an event that was raised already */
+	if (cq->arm == CQ_NOT_ARMED)
+		atomic_fetch_add(&e->armed_cqs, 1);
+	cq->arm = ARM_SOLICITED(word) ? CQ_ARMED_SOLICITED : CQ_ARMED_NEXT;
+	if (is_due(cq, word & CQ_INDEX_MASK, cq->arm))
+		raise_event(e, cq);
+	else if (e->wire)
+		e->wire->ops->listen(e->wire, true);
+}
+
+void engine_cq_forget(struct engine *e, struct emu_cq *cq)
+{
+	if (cq->obj.users)
+		return;				/* it won't go away yet */
+	if (cq->arm != CQ_NOT_ARMED)
+		atomic_fetch_sub(&e->armed_cqs, 1);
+	cq->arm = CQ_NOT_ARMED;
+}

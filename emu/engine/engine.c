@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The loop: doorbells, packets and timers in; packets out.
+ *
+ * A packet for a QP of this process is handed over at once (the loopback wire);
+ * others go to the wire.  Every QP with work stands once in the ready list and is served
+ * in turn, a bounded part each time.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "emu/engine/engine_local.h"
+
+/* Shares of one step. */
+enum {
+	PACKETS_A_TURN = 64,			/* of one QP before the next one's turn */
+	BYTES_A_TURN = 4 << 20,
+	LOOP_PACKET_BYTES = 1 << 20,		/* of a super-packet inside the process */
+	TURNS_A_STEP = 256,
+	ARRIVALS_A_STEP = 256,
+	STEPS_A_DRIVE = 64,
+};
+
+static void list_init(struct qp_list *l)
+{
+	l->first = NULL;
+	l->last = &l->first;
+}
+
+static void list_add(struct qp_list *l, struct emu_qp *qp)
+{
+	qp->ready_next = NULL;
+	*l->last = qp;
+	l->last = &qp->ready_next;
+}
+
+static struct emu_qp *list_take(struct qp_list *l)
+{
+	struct emu_qp *qp = l->first;
+
+	if (!qp)
+		return NULL;
+	l->first = qp->ready_next;
+	if (!l->first)
+		l->last = &l->first;
+	return qp;
+}
+
+static void list_remove(struct qp_list *l, struct emu_qp *qp)
+{
+	struct emu_qp **at = &l->first;
+
+	while (*at && *at != qp)
+		at = &(*at)->ready_next;
+	if (!*at)
+		return;
+	*at = qp->ready_next;
+	if (l->last == &qp->ready_next)
+		l->last = at;
+}
+
+static void count_failed(struct engine *e, struct emu_qp *qp, bool has_failed)
+{
+	if (has_failed == qp->is_counted_failed)
+		return;
+	qp->is_counted_failed = has_failed;
+	atomic_fetch_add(&e->failed_qps, has_failed ? 1 : -1);
+}
+
+void engine_qp_kick(struct engine *e, struct emu_qp *qp)
+{
+	count_failed(e, qp, qp->state == QP_ERR);
+	if (qp->req.wants_timer)
+		timer_want(e, qp);
+	if (qp->is_ready || qp->is_blocked || !qp->work)
+		return;
+	qp->is_ready = true;
+	list_add(&e->ready, qp);
+}
+
+void engine_qp_forget(struct engine *e, struct emu_qp *qp)
+{
+	if (qp->is_ready)
+		list_remove(&e->ready, qp);
+	if (qp->is_blocked)
+		list_remove(&e->blocked, qp);
+	qp->is_ready = qp->is_blocked = false;
+	count_failed(e, qp, false);
+	timer_forget(e, qp);
+}
+
+static void dropped(struct engine *e, const struct ib_packet *p, enum why why)
+{
+	dev_why(e->dev, .why = why, .side = WHY_SIDE_DEVICE, .qpn = p->dest_qpn,
+		.peer_qpn = p->src_qpn, .psn = p->psn, .opcode = p->opcode);
+}
+
+static bool is_answer(const struct ib_packet *p)
+{
+	return p->opcode >= RC_READ_RESPONSE_FIRST && p->opcode <= RC_ATOMIC_ACKNOWLEDGE;
+}
+
+/* May this QP take packets of this sort now?  By state: requests, answers. */
+static const struct { bool requests, answers; } takes[QP_STATE_COUNT] = {
+	[QP_RTR] = { true, false },
+	[QP_RTS] = { true, true },
+	[QP_SQD] = { true, true },
+	[QP_SQE] = { true, false },
+};
+
+static enum why arrival_check(const struct emu_qp *qp, const struct ib_packet *p)
+{
+	if (qp->type != QPT_RC || p->opcode >> 5)
+		return WHY_PACKET_TRANSPORT;
+	if (is_answer(p) ? !takes[qp->state].answers : !takes[qp->state].requests)
+		return WHY_PACKET_QP_STATE;
+	if ((p->pkey ^ qp->pkey) & 0x7fff)
+		return WHY_PACKET_PKEY;
+	if (memcmp(p->sgid, qp->dgid, sizeof p->sgid))
+		return WHY_PACKET_SGID;
+	return WHY_NONE;
+}
+
+/* A packet has reached its QP.  False: its payload could not be read. */
+static bool arrive(struct engine *e, struct emu_qp *qp, const struct ib_packet *p)
+{
+	enum why why = arrival_check(qp, p);
+	bool is_readable;
+
+	if (why != WHY_NONE) {
+		dropped(e, p, why);
+		return true;
+	}
+	if (qp->state == QP_RTR && !qp->is_established) {
+		qp->is_established = true;
+		qp_event(qp, EVENT_COMM_EST);
+	}
+	is_readable = rc_take(&e->tp, qp, p);
+	engine_qp_kick(e, qp);
+	return is_readable;
+}
+
+static bool has_gid(const struct emu_dev *dev, const uint8_t gid[16])
+{
+	uint8_t lid_gid[16];
+
+	ib_lid_as_gid(dev->lid, lid_gid);
+	if (dev->lid && !memcmp(lid_gid, gid, sizeof lid_gid))
+		return true;
+	for (unsigned i = 0; i < dev->gid_count; i++)
+		if (!memcmp(dev->gid[i].raw, gid, 16))
+			return true;
+	return false;
+}
+
+/* GIDs of the connection are looked up once a QP, not once a packet. */
+static struct emu_qp *local_peer(struct engine *e, const struct emu_qp *qp)
+{
+	struct emu_qp *peer = qp_find(e->dev, qp->dest_qpn);
+
+	if (!peer || (memcmp(qp->sgid, qp->dgid, 16) && !has_gid(e->dev, qp->dgid)))
+		return NULL;
+	return peer;
+}
+
+static enum wire_sent send(struct engine *e, struct emu_qp *peer, const struct ib_packet *p)
+{
+	enum wire_sent sent;
+
+	if (peer)
+		return arrive(e, peer, p) ? WIRE_SENT : WIRE_UNREADABLE;
+	sent = e->wire ? e->wire->ops->send(e->wire, p) : WIRE_NOBODY;
+	if (sent == WIRE_NOBODY)
+		dropped(e, p, WHY_PACKET_NO_QP);
+	else if (sent == WIRE_WRONG_GID)
+		dropped(e, p, WHY_PACKET_DGID);
+	return sent;
+}
+
+struct half {
+	uint32_t work;
+	int (*next)(struct tp *tp, struct emu_qp *qp, uint32_t bytes_max, struct ib_packet *out);
+	void (*sent)(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p);
+	void (*unreadable)(struct tp *tp, struct emu_qp *qp);
+};
+
+/* Answers first: a peer waits for them. */
+static const struct half halves[] = {
+	{ QP_WORK_RESPOND, rc_resp_next, rc_resp_sent, rc_resp_unreadable },
+	{ QP_WORK_REQUEST, rc_req_next, rc_req_sent, rc_req_unreadable },
+};
+
+/* Send what one half of a QP has.  False: the wire is full. */
+static bool serve_half(struct engine *e, struct emu_qp *qp, const struct half *h)
+{
+	uint64_t bytes = 0;
+
+	for (int i = 0; i < PACKETS_A_TURN && bytes < BYTES_A_TURN && qp->work & h->work; i++) {
+		struct emu_qp *peer = local_peer(e, qp);
+		uint32_t bytes_max = peer || !e->wire ? LOOP_PACKET_BYTES :
+				     e->wire->ops->packet_bytes_max;
+		struct ib_packet p;
+		enum wire_sent sent;
+
+		if (!h->next(&e->tp, qp, bytes_max, &p))
+			break;
+		sent = send(e, peer, &p);
+		if (sent == WIRE_FULL)
+			return false;
+		if (sent == WIRE_UNREADABLE)
+			h->unreadable(&e->tp, qp);
+		else
+			h->sent(&e->tp, qp, &p);
+		bytes += p.payload_bytes;
+	}
+	return true;
+}
+
+static void serve(struct engine *e, struct emu_qp *qp)
+{
+	bool has_room = true;
+
+	if (qp->work & QP_WORK_DOORBELL) {
+		qp->work &= ~(uint32_t)QP_WORK_DOORBELL;
+		rc_doorbell(&e->tp, qp);
+		if (qp->state == QP_ERR)
+			qp->work |= QP_WORK_FLUSH;
+	}
+	for (unsigned i = 0; i < sizeof halves / sizeof *halves && has_room; i++)
+		has_room = serve_half(e, qp, &halves[i]);
+	if (qp->work & QP_WORK_FLUSH)
+		rc_flush(&e->tp, qp);
+	if (!has_room && qp->work) {
+		qp->is_blocked = true;
+		list_add(&e->blocked, qp);
+	}
+	engine_qp_kick(e, qp);
+}
+
+static void unblock(struct engine *e)
+{
+	struct qp_list blocked = e->blocked;
+
+	if (!blocked.first)
+		return;
+	list_init(&e->blocked);
+	for (struct emu_qp *qp = blocked.first, *next; qp; qp = next) {
+		next = qp->ready_next;
+		qp->is_blocked = false;
+		engine_qp_kick(e, qp);
+	}
+}
+
+static void take_arrivals(struct engine *e)
+{
+	struct ib_packet p;
+
+	if (!e->wire)
+		return;
+	for (int i = 0; i < ARRIVALS_A_STEP && e->wire->ops->receive(e->wire, &p); i++) {
+		struct emu_qp *qp = qp_find(e->dev, p.dest_qpn);
+
+		if (!qp)
+			dropped(e, &p, WHY_PACKET_NO_QP);
+		else if (!has_gid(e->dev, p.dgid))
+			dropped(e, &p, WHY_PACKET_DGID);
+		else
+			arrive(e, qp, &p);	/* a wire's payload is always readable */
+		e->wire->ops->release(e->wire);
+	}
+}
+
+bool engine_run(struct engine *e)
+{
+	struct emu_qp *qp;
+
+	doorbells_take(e);
+	pages_scan(e);
+	take_arrivals(e);
+	unblock(e);
+	for (int i = 0; i < TURNS_A_STEP && (qp = list_take(&e->ready)); i++) {
+		qp->is_ready = false;
+		serve(e, qp);
+	}
+	timers_start(e);
+	timers_expire(e);
+	return e->ready.first;
+}
+
+/* A caller's own work must not starve behind other QPs', nor hold it for ever. */
+void engine_drive(struct engine *e)
+{
+	for (int i = 0; i < STEPS_A_DRIVE && engine_run(e); i++)
+		;
+}
+
+uint64_t engine_deadline_ns(const struct engine *e)
+{
+	if (e->ready.first || e->blocked.first)
+		return 0;
+	return e->heap_count ? e->heap[1].deadline_ns : UINT64_MAX;
+}
+
+static const struct tp_ops engine_tp_ops = { .complete = complete };
+
+int engine_create(struct emu_dev *dev, struct wire *wire, struct engine **out)
+{
+	struct engine *e = calloc(1, sizeof *e);
+
+	if (!e)
+		return -ENOMEM;
+	e->dev = dev;
+	e->wire = wire;
+	e->tp.dev = dev;
+	e->tp.ops = &engine_tp_ops;
+	list_init(&e->ready);
+	list_init(&e->blocked);
+	dev->engine = e;
+	*out = e;
+	return 0;
+}
+
+void engine_destroy(struct engine *e)
+{
+	assert(!e->has_thread);
+	e->dev->engine = NULL;
+	free(e->heap);
+	free(e->page);
+	free(e);
+}

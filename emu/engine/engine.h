@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The engine: feeds the transports with doorbells, packets and timers, and
+ * carries out what they produce.
+ *
+ * Whoever holds the device lock runs it.  A thread that rang or polled lends its
+ * time; the NIC thread is the fallback and sleeps otherwise.  A step is bounded:
+ * engine_run() returns after a budget even if work is left.
+ */
+#ifndef EMU_ENGINE_ENGINE_H
+#define EMU_ENGINE_ENGINE_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "emu/obj/obj.h"
+
+struct wire;
+struct engine;
+
+/* @wire may be NULL: a device without peers.  The engine does not own it. */
+int engine_create(struct emu_dev *dev, struct wire *wire, struct engine **out);
+void engine_destroy(struct engine *e);
+
+/* Lock held.  One bounded step; true if work is left.  Tests call it with a virtual clock. */
+bool engine_run(struct engine *e);
+/* Lock held.  When engine_run() must be called again at the latest; UINT64_MAX: never. */
+uint64_t engine_deadline_ns(const struct engine *e);
+
+/* Lock held.  qp->work has bits: serve it in the next step. */
+void engine_qp_kick(struct engine *e, struct emu_qp *qp);
+/* Lock held.  The QP is about to go away. */
+void engine_qp_forget(struct engine *e, struct emu_qp *qp);
+/* Lock held.  Look at a CQ's arm record and raise the event if it is due. */
+void engine_cq_arm(struct engine *e, struct emu_cq *cq);
+/* Lock held.  The CQ is about to go away. */
+void engine_cq_forget(struct engine *e, struct emu_cq *cq);
+
+/* No lock held; any thread.  The doorbell of @qpn was rung: run, or leave it to the owner. */
+void engine_rang(struct engine *e, uint32_t qpn);
+/* No lock held; a CQ was found empty. */
+void engine_lend(struct engine *e);
+/* No lock held; the arm record of a CQ changed. */
+void engine_armed(struct engine *e, uint32_t cqn);
+
+/* No lock held; cheap.  A receive was posted to @qpn: only a QP in ERR cares. */
+void engine_posted_recv(struct engine *e, uint32_t qpn);
+
+/*
+ * Lock held.  A doorbell page: programs that ring it themselves, past the patched operations,
+ * are found by looking at it whenever the engine runs.  @page stays mapped until removed.
+ */
+int engine_page_add(struct engine *e, const volatile void *page);	/* -ENOMEM */
+void engine_page_remove(struct engine *e, const volatile void *page);
+
+/* No lock held; around control commands: lock, and unlock after running what they left. */
+void engine_enter(struct engine *e);
+void engine_leave(struct engine *e);
+
+/* The NIC thread.  Started with the first open file, stopped with the last.  0 or -errno */
+int engine_nic_start(struct engine *e);
+void engine_nic_stop(struct engine *e);
+#endif

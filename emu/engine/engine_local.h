@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the files of the engine share.  Private to this folder.
+ */
+#ifndef EMU_ENGINE_ENGINE_LOCAL_H
+#define EMU_ENGINE_ENGINE_LOCAL_H
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include "emu/engine/engine.h"
+#include "emu/transport/rc.h"
+#include "emu/wire/wire.h"
+
+struct qp_list {
+	struct emu_qp *first, **last;
+};
+
+struct timer_entry {
+	uint64_t deadline_ns;
+	struct emu_qp *qp;
+};
+
+#define DOORBELLS 1024			/* power of two */
+
+/* Doorbells rung while somebody else held the lock.  Many producers; the lock holder consumes. */
+struct doorbell_ring {
+	_Atomic uint32_t head, tail;
+	_Atomic uint32_t qpn[DOORBELLS];	/* 0: the slot is not written yet */
+	_Atomic bool has_overflowed;		/* then every QP's record is looked at */
+};
+
+/* A UAR page and what was last seen in its registers (page.c). */
+struct doorbell_page {
+	const volatile uint8_t *at;
+	uint64_t seen[8];
+	uint64_t seen_arm;
+};
+
+struct engine {
+	struct emu_dev *dev;
+	struct wire *wire;
+	struct tp tp;
+	struct qp_list ready;			/* qp->work is not 0 */
+	struct qp_list blocked;			/* the wire had no room */
+	struct emu_qp *timer_wanted;		/* by timer_next */
+	struct timer_entry *heap;		/* 1-based binary heap */
+	uint32_t heap_count, heap_size;
+	struct doorbell_ring doorbells;
+	struct doorbell_page *page;
+	unsigned page_count, page_size;
+	uint64_t page_rings;			/* doorbells that only the pages told of */
+
+	/* the NIC thread */
+	pthread_t thread;
+	bool has_thread;
+	_Atomic bool must_stop;
+	_Atomic uint64_t activity;		/* application threads in the engine, ever */
+	_Atomic bool is_nic_asleep;		/* until a wake, a kick or its deadline */
+	_Atomic uint64_t nic_until_ns;		/* when that sleep ends */
+	uint64_t asleep_activity;		/* activity when it fell asleep */
+	_Atomic int armed_cqs;			/* somebody may be sleeping on a channel */
+	_Atomic int failed_qps;			/* QPs in ERR, whose receives must be flushed */
+};
+
+/* timer.c */
+void timer_want(struct engine *e, struct emu_qp *qp);
+void timers_start(struct engine *e);		/* of all that want one */
+void timers_expire(struct engine *e);
+void timer_forget(struct engine *e, struct emu_qp *qp);
+
+/* complete.c: the only writer of CQEs */
+void complete(struct tp *tp, struct emu_qp *qp, struct emu_cq *cq, struct hw_cqe *cqe);
+
+/* doorbell.c */
+void doorbells_take(struct engine *e);
+bool doorbells_wait(struct engine *e);
+
+void doorbell_serve(struct engine *e, uint32_t qpn);
+
+/* page.c */
+void pages_scan(struct engine *e);
+
+/* engine.c */
+void engine_drive(struct engine *e);		/* lock held: run until quiet or out of budget */
+
+static inline struct engine *engine_of(struct tp *tp)
+{
+	return (struct engine *)((char *)tp - offsetof(struct engine, tp));
+}
+#endif

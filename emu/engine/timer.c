@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Ack and RNR timers: a binary heap by deadline.
+ *
+ * A timer is restarted with every acknowledgement, so the heap is lazy: a later
+ * deadline or a stopped timer only changes the QP, and the entry is looked at when its
+ * old time has come.  The clock is read only if somebody waits for it.
+ */
+#include <stdlib.h>
+#include "emu/engine/engine_local.h"
+
+static void heap_set(struct engine *e, uint32_t slot, struct timer_entry entry)
+{
+	e->heap[slot] = entry;
+	entry.qp->timer_slot = slot;
+}
+
+static void heap_up(struct engine *e, uint32_t slot)
+{
+	struct timer_entry entry = e->heap[slot];
+
+	while (slot > 1 && e->heap[slot / 2].deadline_ns > entry.deadline_ns) {
+		heap_set(e, slot, e->heap[slot / 2]);
+		slot /= 2;
+	}
+	heap_set(e, slot, entry);
+}
+
+static void heap_down(struct engine *e, uint32_t slot)
+{
+	struct timer_entry entry = e->heap[slot];
+
+	for (;;) {
+		uint32_t child = slot * 2;
+
+		if (child > e->heap_count)
+			break;
+		if (child < e->heap_count &&
+		    e->heap[child + 1].deadline_ns < e->heap[child].deadline_ns)
+			child++;
+		if (e->heap[child].deadline_ns >= entry.deadline_ns)
+			break;
+		heap_set(e, slot, e->heap[child]);
+		slot = child;
+	}
+	heap_set(e, slot, entry);
+}
+
+static void heap_remove(struct engine *e, uint32_t slot)
+{
+	struct timer_entry last = e->heap[e->heap_count--];
+
+	e->heap[slot].qp->timer_slot = 0;
+	if (slot > e->heap_count)
+		return;
+	heap_set(e, slot, last);
+	heap_up(e, slot);
+	heap_down(e, last.qp->timer_slot);
+}
+
+/* Without memory the timer does not run; the next packet of the QP tries again. */
+static bool heap_reserve(struct engine *e)
+{
+	uint32_t size = e->heap_size ? e->heap_size * 2 : 64;
+	struct timer_entry *heap;
+
+	if (e->heap_count + 1 < e->heap_size)
+		return true;
+	heap = realloc(e->heap, size * sizeof *heap);
+	if (!heap)
+		return false;
+	e->heap = heap;
+	e->heap_size = size;
+	return true;
+}
+
+static void timer_start(struct engine *e, struct emu_qp *qp, uint64_t deadline_ns)
+{
+	qp->req.deadline_ns = deadline_ns;
+	if (!qp->timer_slot) {
+		if (!heap_reserve(e))
+			return;
+		e->heap[++e->heap_count] = (struct timer_entry){ deadline_ns, qp };
+		heap_up(e, e->heap_count);
+	} else if (e->heap[qp->timer_slot].deadline_ns > deadline_ns) {
+		e->heap[qp->timer_slot].deadline_ns = deadline_ns;
+		heap_up(e, qp->timer_slot);
+	}
+}
+
+void timer_want(struct engine *e, struct emu_qp *qp)
+{
+	if (qp->is_timer_listed)
+		return;
+	qp->is_timer_listed = true;
+	qp->timer_next = e->timer_wanted;
+	e->timer_wanted = qp;
+}
+
+void timers_start(struct engine *e)
+{
+	struct emu_qp *qp = e->timer_wanted;
+	uint64_t now_ns = 0;
+
+	e->timer_wanted = NULL;
+	for (struct emu_qp *next; qp; qp = next) {
+		struct rc_req *r = &qp->req;
+		uint64_t wait_ns = rc_timer_ns(qp);
+
+		next = qp->timer_next;
+		qp->is_timer_listed = false;
+		if (!r->wants_timer || (!r->psn_out && !r->is_waiting_rnr))
+			continue;
+		r->wants_timer = false;
+		if (r->deadline_ns || wait_ns == UINT64_MAX)
+			continue;
+		if (!now_ns)
+			now_ns = e->dev->now_ns();
+		timer_start(e, qp, now_ns + wait_ns);
+	}
+}
+
+static void timer_fire(struct engine *e, struct emu_qp *qp, uint64_t now_ns)
+{
+	/* A packet that waits at a live peer is late, not lost: patience costs no retry. */
+	if (!qp->req.is_waiting_rnr && e->wire && e->wire->ops->is_late(e->wire, qp->dest_qpn)) {
+		timer_start(e, qp, now_ns + rc_timer_ns(qp));
+		return;
+	}
+	rc_timer(&e->tp, qp);
+	engine_qp_kick(e, qp);
+}
+
+void timers_expire(struct engine *e)
+{
+	uint64_t now_ns;
+
+	if (!e->heap_count)
+		return;
+	now_ns = e->dev->now_ns();
+	while (e->heap_count && e->heap[1].deadline_ns <= now_ns) {
+		struct emu_qp *qp = e->heap[1].qp;
+
+		if (qp->req.deadline_ns > now_ns) {
+			e->heap[1].deadline_ns = qp->req.deadline_ns;
+			heap_down(e, 1);
+			continue;
+		}
+		heap_remove(e, 1);
+		if (qp->req.deadline_ns)
+			timer_fire(e, qp, now_ns);
+	}
+}
+
+void timer_forget(struct engine *e, struct emu_qp *qp)
+{
+	struct emu_qp **at = &e->timer_wanted;
+
+	if (qp->timer_slot)
+		heap_remove(e, qp->timer_slot);
+	if (!qp->is_timer_listed)
+		return;
+	while (*at != qp)
+		at = &(*at)->timer_next;
+	*at = qp->timer_next;
+	qp->is_timer_listed = false;
+}
