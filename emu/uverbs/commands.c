@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The write commands of this device, and INVOKE_WRITE, which carries them in an ioctl.
+ *
+ * A row without a handler is a command that a ConnectX has and this device does not.
+ * legacy.c feeds the same rows from write().
+ *
+ * Source: device-abi B.3, B.9.
+ */
+#include <errno.h>
+#include <string.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include "emu/uverbs/handlers.h"
+#include "emu/uverbs/rows.h"
+
+#define EX(number) (IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_##number)
+
+#define COMMAND(name_, run_, ...) \
+	{ .name = #name_, .object = UV_WRITE_OBJECT, .method = IB_USER_VERBS_CMD_##name_, \
+	  .run = run_, ATTRS(__VA_ARGS__) }
+#define EARLY_COMMAND(name_, run_, ...) \
+	{ .name = #name_, .object = UV_WRITE_OBJECT, .method = IB_USER_VERBS_CMD_##name_, \
+	  .run = run_, .before_context = true, ATTRS(__VA_ARGS__) }
+#define EX_COMMAND(name_, run_, ...) \
+	{ .name = "EX_" #name_, .object = UV_WRITE_OBJECT, .method = EX(name_), \
+	  .run = run_, ATTRS(__VA_ARGS__) }
+#define ABSENT(name_) \
+	{ .name = #name_, .object = UV_WRITE_OBJECT, .method = IB_USER_VERBS_CMD_##name_ }
+#define EX_ABSENT(name_) \
+	{ .name = "EX_" #name_, .object = UV_WRITE_OBJECT, .method = EX(name_) }
+
+const struct uv_method uv_commands[] = {
+	EARLY_COMMAND(GET_CONTEXT, on_get_context_legacy,
+		CORE_IN(ib_uverbs_get_context, response),
+		CORE_OUT(ib_uverbs_get_context_resp, num_comp_vectors),
+		CORE_AT(UV_MADE_FD, UV_FD_NEW, OBJ_ASYNC, ib_uverbs_get_context_resp, async_fd),
+		UHW_IN(struct mlx5_ib_alloc_ucontext_req_v2, num_low_latency_bfregs, UV_MANDATORY),
+		UHW_OUT(struct mlx5_ib_alloc_ucontext_resp)),
+	COMMAND(QUERY_DEVICE, on_query_device,
+		CORE_IN(ib_uverbs_query_device, response),
+		CORE_OUT(ib_uverbs_query_device_resp, reserved)),
+	EX_COMMAND(QUERY_DEVICE, on_query_device_ex,
+		CORE_IN(ib_uverbs_ex_query_device, reserved),
+		CORE_OUT(ib_uverbs_ex_query_device_resp, response_length),
+		UHW_OUT(struct mlx5_ib_query_device_resp)),
+	COMMAND(QUERY_PORT, on_query_port_legacy,
+		CORE_IN(ib_uverbs_query_port, reserved),
+		CORE_OUT(ib_uverbs_query_port_resp, reserved)),
+	COMMAND(ALLOC_PD, on_alloc_pd,
+		CORE_IN(ib_uverbs_alloc_pd, response),
+		CORE_OUT(ib_uverbs_alloc_pd_resp, pd_handle),
+		CORE_AT(UV_MADE, UV_NEW, OBJ_PD, ib_uverbs_alloc_pd_resp, pd_handle),
+		UHW_OUT(struct mlx5_ib_alloc_pd_resp)),
+	COMMAND(DEALLOC_PD, on_dealloc_pd_legacy,
+		CORE_IN(ib_uverbs_dealloc_pd, pd_handle),
+		CORE_AT(UV_PD, UV_DESTROY, OBJ_PD, ib_uverbs_dealloc_pd, pd_handle)),
+	COMMAND(REG_MR, on_reg_mr,
+		CORE_IN(ib_uverbs_reg_mr, access_flags),
+		CORE_AT(UV_PD, UV_USE, OBJ_PD, ib_uverbs_reg_mr, pd_handle),
+		CORE_OUT(ib_uverbs_reg_mr_resp, rkey),
+		CORE_AT(UV_MADE, UV_NEW, OBJ_MR, ib_uverbs_reg_mr_resp, mr_handle)),
+	COMMAND(DEREG_MR, on_dereg_mr_legacy,
+		CORE_IN(ib_uverbs_dereg_mr, mr_handle),
+		CORE_AT(UV_MR, UV_DESTROY, OBJ_MR, ib_uverbs_dereg_mr, mr_handle)),
+	COMMAND(CREATE_COMP_CHANNEL, on_create_comp_channel,
+		CORE_IN(ib_uverbs_create_comp_channel, response),
+		CORE_OUT(ib_uverbs_create_comp_channel_resp, fd),
+		CORE_AT(UV_MADE_FD, UV_FD_NEW, OBJ_CHANNEL,
+			ib_uverbs_create_comp_channel_resp, fd)),
+	COMMAND(CREATE_CQ, on_create_cq_legacy,
+		CORE_IN(ib_uverbs_create_cq, reserved),
+		CORE_AT(UV_CHANNEL, UV_FD_USE, OBJ_CHANNEL, ib_uverbs_create_cq, comp_channel),
+		CORE_OUT(ib_uverbs_create_cq_resp, cqe),
+		CORE_AT(UV_MADE, UV_NEW, OBJ_CQ, ib_uverbs_create_cq_resp, cq_handle),
+		UHW_IN(struct mlx5_ib_create_cq, cqe_comp_res_format, UV_MANDATORY),
+		UHW_OUT(struct mlx5_ib_create_cq_resp)),
+	COMMAND(RESIZE_CQ, on_resize_cq,
+		CORE_IN(ib_uverbs_resize_cq, cqe),
+		CORE_AT(UV_CQ, UV_USE, OBJ_CQ, ib_uverbs_resize_cq, cq_handle),
+		CORE_OUT(ib_uverbs_resize_cq_resp, reserved),
+		UHW_IN(struct mlx5_ib_resize_cq, cqe_size, UV_MANDATORY)),
+	COMMAND(DESTROY_CQ, on_destroy_cq_legacy,
+		CORE_IN(ib_uverbs_destroy_cq, reserved),
+		CORE_AT(UV_CQ, UV_DESTROY, OBJ_CQ, ib_uverbs_destroy_cq, cq_handle),
+		CORE_OUT(ib_uverbs_destroy_cq_resp, async_events_reported)),
+	COMMAND(CREATE_QP, on_create_qp_legacy,
+		CORE_IN(ib_uverbs_create_qp, reserved),
+		CORE_AT(UV_PD, UV_USE, OBJ_PD, ib_uverbs_create_qp, pd_handle),
+		CORE_AT(UV_CQ, UV_USE, OBJ_CQ, ib_uverbs_create_qp, send_cq_handle),
+		CORE_AT(UV_RECV_CQ, UV_USE, OBJ_CQ, ib_uverbs_create_qp, recv_cq_handle),
+		CORE_OUT(ib_uverbs_create_qp_resp, reserved),
+		CORE_AT(UV_MADE, UV_NEW, OBJ_QP, ib_uverbs_create_qp_resp, qp_handle),
+		UHW_IN(struct mlx5_ib_create_qp, bfreg_index, UV_MANDATORY),
+		UHW_OUT(struct mlx5_ib_create_qp_resp)),
+	COMMAND(QUERY_QP, on_query_qp,
+		CORE_IN(ib_uverbs_query_qp, attr_mask),
+		CORE_AT(UV_QP, UV_USE, OBJ_QP, ib_uverbs_query_qp, qp_handle),
+		CORE_OUT(ib_uverbs_query_qp_resp, reserved)),
+	COMMAND(MODIFY_QP, on_modify_qp,
+		CORE_IN(ib_uverbs_modify_qp, reserved),
+		CORE_AT(UV_QP, UV_USE, OBJ_QP, ib_uverbs_modify_qp, qp_handle)),
+	EX_COMMAND(MODIFY_QP, on_modify_qp_ex,
+		CORE_IN(ib_uverbs_ex_modify_qp, base),
+		CORE_AT(UV_QP, UV_USE, OBJ_QP, ib_uverbs_ex_modify_qp, base.qp_handle),
+		CORE_OUT(ib_uverbs_ex_modify_qp_resp, response_length),
+		UHW_IN(struct mlx5_ib_modify_qp, ece_options, UV_OPTIONAL),
+		UHW_OUT(struct mlx5_ib_modify_qp_resp)),
+	COMMAND(DESTROY_QP, on_destroy_qp_legacy,
+		CORE_IN(ib_uverbs_destroy_qp, reserved),
+		CORE_AT(UV_QP, UV_DESTROY, OBJ_QP, ib_uverbs_destroy_qp, qp_handle),
+		CORE_OUT(ib_uverbs_destroy_qp_resp, events_reported)),
+
+	ABSENT(CREATE_AH), ABSENT(DESTROY_AH), ABSENT(REREG_MR), ABSENT(ALLOC_MW),
+	ABSENT(DEALLOC_MW), ABSENT(POLL_CQ), ABSENT(REQ_NOTIFY_CQ), ABSENT(POST_SEND),
+	ABSENT(POST_RECV), ABSENT(ATTACH_MCAST), ABSENT(DETACH_MCAST), ABSENT(CREATE_SRQ),
+	ABSENT(MODIFY_SRQ), ABSENT(QUERY_SRQ), ABSENT(DESTROY_SRQ), ABSENT(POST_SRQ_RECV),
+	ABSENT(OPEN_XRCD), ABSENT(CLOSE_XRCD), ABSENT(CREATE_XSRQ), ABSENT(OPEN_QP),
+	EX_ABSENT(CREATE_CQ), EX_ABSENT(CREATE_QP), EX_ABSENT(CREATE_FLOW),
+	EX_ABSENT(DESTROY_FLOW), EX_ABSENT(CREATE_WQ), EX_ABSENT(MODIFY_WQ),
+	EX_ABSENT(DESTROY_WQ), EX_ABSENT(CREATE_RWQ_IND_TBL), EX_ABSENT(DESTROY_RWQ_IND_TBL),
+	EX_ABSENT(MODIFY_CQ),
+};
+const unsigned uv_command_count = ARRAY_SIZE(uv_commands);
+
+/*
+ * Which refusal a number without a row gets: the kernel keeps both sorts in tables up to
+ * their highest command, and has one method for every hole.
+ */
+static int unknown_command(uint32_t command)
+{
+	uint32_t number = command & IB_USER_VERBS_CMD_COMMAND_MASK;
+
+	if (command & ~(uint32_t)(IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_CMD_COMMAND_MASK))
+		return -EINVAL;
+	if (command & IB_USER_VERBS_CMD_FLAG_EXTENDED)
+		return -EOPNOTSUPP;
+	return number > IB_USER_VERBS_CMD_OPEN_QP ? -EINVAL : -EOPNOTSUPP;
+}
+
+int uv_command_set(struct uv_call *call, uint32_t command)
+{
+	const struct uv_method *row = uv_method_find(uv_commands, uv_command_count,
+						     UV_WRITE_OBJECT, command);
+
+	call->object = UV_WRITE_OBJECT;
+	call->number = command;
+	if (!row)
+		return uv_refuse(call, WHY_CMD_UNSUPPORTED, unknown_command(command));
+	if (!row->run)
+		return uv_refuse(call, WHY_CMD_UNSUPPORTED, -EOPNOTSUPP);
+	call->method = row;
+	return 0;
+}
+
+static bool is_core(uint16_t id)
+{
+	return id == UVERBS_ATTR_CORE_IN || id == UVERBS_ATTR_CORE_OUT;
+}
+
+int uv_command_take(struct uv_call *call, uint16_t id, const struct uv_given *given)
+{
+	int row = uv_row_find(call->method, id);
+
+	if (row < 0)
+		return 0;
+	if (is_core(id) && given->bytes < call->method->attr[row].min) {
+		call->culprit = id;
+		return uv_refuse(call, WHY_CMD_ATTRIBUTES, -ENOSPC);
+	}
+	return uv_take(call, (unsigned)row, given);
+}
+
+int uv_command_check(struct uv_call *call)
+{
+	for (unsigned i = 0; i < call->method->attr_count; i++) {
+		const struct uv_attr *row = &call->method->attr[i];
+
+		if (row->place != UV_ATTR || !is_core(row->id) || call->slot[i].is_given)
+			continue;
+		call->culprit = row->id;
+		return uv_refuse(call, WHY_CMD_ATTRIBUTES, -ENOSPC);
+	}
+	return 0;
+}
+
+static const uint16_t invoke_buffers[] = {
+	UVERBS_ATTR_CORE_IN, UVERBS_ATTR_CORE_OUT, UVERBS_ATTR_UHW_IN, UVERBS_ATTR_UHW_OUT,
+};
+
+/* Sizes of the core structures come first: a caller that probes gets ENOSPC and no more. */
+static int invoke_take(struct uv_call *outer, struct uv_call *inner)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; !ret && i < ARRAY_SIZE(invoke_buffers); i++) {
+		int row = uv_row_find(outer->method, invoke_buffers[i]);
+
+		if (invoke_buffers[i] == UVERBS_ATTR_UHW_IN)
+			ret = uv_command_check(inner);
+		if (!ret && outer->slot[row].is_given)
+			ret = uv_command_take(inner, invoke_buffers[i], &outer->slot[row].given);
+	}
+	return ret;
+}
+
+static int invoke_run(struct uv_call *outer, struct uv_call *inner)
+{
+	uint64_t command = uv_number(outer, UVERBS_ATTR_WRITE_CMD);
+	int ret;
+
+	if (command > UINT32_MAX)
+		return uv_refuse(inner, WHY_CMD_ATTRIBUTES, -EINVAL);
+	ret = uv_command_set(inner, (uint32_t)command);
+	if (!ret)
+		ret = invoke_take(outer, inner);
+	return ret ? ret : uv_call_run(inner);
+}
+
+int on_invoke_write(struct uv_call *call)
+{
+	struct uv_call inner = {
+		.file = call->file, .dev = call->dev, .engine = call->engine, .created_fd = -1,
+	};
+	int ret = invoke_run(call, &inner);
+
+	uv_call_drop(&inner);
+	call->object = inner.object;
+	call->number = inner.number;
+	call->culprit = inner.culprit;
+	call->why = inner.why;
+	/* libibverbs asks in this way whether INVOKE_WRITE exists; that is no failure. */
+	call->is_probe = ret == -ENOSPC && !uv_has(call, UVERBS_ATTR_CORE_IN) &&
+			 !uv_has(call, UVERBS_ATTR_CORE_OUT);
+	return ret;
+}

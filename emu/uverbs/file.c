@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Open device files: handles, event descriptors, doorbell pages; see file.h.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "emu/engine/engine.h"
+#include "emu/uverbs/file.h"
+#include "emu/uverbs/uverbs.h"
+
+#define SWEEP_AT_FIRST	16u
+
+/* --- handles --- */
+
+int file_handle_add(struct uv_file *file, struct emu_obj *obj)
+{
+	int ret = numbers_take(&file->handles, obj, &obj->handle);
+
+	if (!ret && obj->handle >= file->handle_end)
+		file->handle_end = obj->handle + 1;
+	return ret;
+}
+
+void file_handle_drop(struct uv_file *file, uint32_t handle)
+{
+	numbers_give(&file->handles, handle);
+}
+
+int file_handle_find(struct uv_file *file, uint64_t handle, enum obj_type type,
+		     struct emu_obj **out)
+{
+	struct emu_obj *obj;
+
+	if (handle > INT64_MAX)
+		return -EINVAL;
+	obj = handle <= UINT32_MAX ? numbers_find(&file->handles, (uint32_t)handle) : NULL;
+	if (!obj)
+		return -ENOENT;
+	if (obj->type != type)
+		return -EINVAL;
+	*out = obj;
+	return 0;
+}
+
+/* --- event descriptors --- */
+
+static bool fd_is(const struct uv_event_fd *e, int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && st.st_dev == e->dev && st.st_ino == e->ino;
+}
+
+static void event_fd_remove(struct uv_file *file, unsigned index)
+{
+	file->event_fd[index] = file->event_fd[--file->event_fd_count];
+}
+
+/* Let go of channels that the application has closed.  A copy made with dup() keeps a channel
+ * usable only as long as its first number or a CQ does. */
+static void event_fds_sweep(struct uv_file *file)
+{
+	for (unsigned i = file->event_fd_count; i-- > 0;) {
+		struct uv_event_fd *e = &file->event_fd[i];
+
+		if (channel_obj(e->channel)->users || e->channel == file->async ||
+		    fd_is(e, e->fd))
+			continue;
+		channel_destroy(e->channel);
+		event_fd_remove(file, i);
+	}
+	file->event_fd_sweep_at = file->event_fd_count * 2 + SWEEP_AT_FIRST;
+}
+
+static int event_fds_grow(struct uv_file *file)
+{
+	unsigned size = file->event_fd_size ? file->event_fd_size * 2 : 8;
+	struct uv_event_fd *grown;
+
+	if (file->event_fd_count < file->event_fd_size)
+		return 0;
+	grown = realloc(file->event_fd, size * sizeof *grown);
+	if (!grown)
+		return -ENOMEM;
+	file->event_fd = grown;
+	file->event_fd_size = size;
+	return 0;
+}
+
+int file_event_fd_add(struct uv_file *file, struct emu_obj *obj, int fd)
+{
+	struct stat st;
+	int ret;
+
+	if (file->event_fd_count >= file->event_fd_sweep_at)
+		event_fds_sweep(file);
+	ret = event_fds_grow(file);
+	if (ret)
+		return ret;
+	if (fstat(fd, &st))
+		return -errno;
+	file->event_fd[file->event_fd_count++] = (struct uv_event_fd){
+		.channel = (struct emu_channel *)obj, .fd = fd,
+		.dev = st.st_dev, .ino = st.st_ino,
+	};
+	if (obj->type == OBJ_ASYNC && !file->async)
+		file->async = (struct emu_channel *)obj;
+	return 0;
+}
+
+void file_event_fd_drop(struct uv_file *file, struct emu_obj *obj)
+{
+	for (unsigned i = file->event_fd_count; i-- > 0;)
+		if (channel_obj(file->event_fd[i].channel) == obj)
+			event_fd_remove(file, i);
+	if (file->async && channel_obj(file->async) == obj)
+		file->async = NULL;
+}
+
+/* By identity and not by number: a number that was closed and opened again is no channel. */
+int file_event_fd_find(struct uv_file *file, int64_t fd, enum obj_type type, struct emu_obj **out)
+{
+	struct stat st;
+
+	if (fd < 0 || fd > INT32_MAX || fstat((int)fd, &st))
+		return -EBADF;
+	for (unsigned i = 0; i < file->event_fd_count; i++) {
+		struct uv_event_fd *e = &file->event_fd[i];
+
+		if (e->dev != st.st_dev || e->ino != st.st_ino)
+			continue;
+		*out = channel_obj(e->channel);
+		return (*out)->type == type ? 0 : -EBADF;
+	}
+	return -EBADF;
+}
+
+/* --- doorbell pages --- */
+
+static int pages_open(struct uv_pages *pages)
+{
+	struct stat st;
+	void *view;
+	int fd = memfd_create("verbena-uar", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, UV_PAGES * UV_PAGE_BYTES) || fstat(fd, &st))
+		goto fail;
+	view = mmap(NULL, UV_PAGES * UV_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (view == MAP_FAILED)
+		goto fail;
+	pages->fd = fd;
+	pages->dev = st.st_dev;
+	pages->ino = st.st_ino;
+	pages->view = view;
+	return 0;
+fail:
+	close(fd);
+	return -ENOMEM;
+}
+
+static void pages_close(struct uv_pages *pages)
+{
+	struct stat st;
+
+	if (pages->fd < 0)
+		return;
+	munmap(pages->view, UV_PAGES * UV_PAGE_BYTES);
+	if (!fstat(pages->fd, &st) && st.st_dev == pages->dev && st.st_ino == pages->ino)
+		close(pages->fd);
+	pages->fd = -1;
+}
+
+int file_page_take(struct uv_file *file)
+{
+	struct uv_pages *pages = &file->pages;
+	int ret = pages->fd < 0 ? pages_open(pages) : 0;
+
+	if (ret)
+		return ret;
+	for (unsigned i = 1; i < UV_PAGES; i++) {
+		if (pages->is_used[i])
+			continue;
+		memset(pages->view + i * UV_PAGE_BYTES, 0, UV_PAGE_BYTES);
+		ret = engine_page_add(file->dev->engine, pages->view + i * UV_PAGE_BYTES);
+		if (ret)
+			return ret;
+		pages->is_used[i] = 1;
+		return (int)i;
+	}
+	return -ENOMEM;
+}
+
+void file_page_give(struct uv_file *file, uint32_t page)
+{
+	assert(page < UV_PAGES && file->pages.is_used[page]);
+	engine_page_remove(file->dev->engine, file->pages.view + page * UV_PAGE_BYTES);
+	file->pages.is_used[page] = 0;
+}
+
+bool file_page_is_used(const struct uv_file *file, uint32_t page)
+{
+	return page < UV_PAGES && file->pages.is_used[page];
+}
+
+/* --- objects --- */
+
+static void pd_object_destroy(struct uv_file *file, struct emu_obj *obj)
+{
+	int ret = pd_destroy(file->dev, (struct emu_pd *)obj);
+
+	assert(!ret);
+}
+
+static void mr_object_destroy(struct uv_file *file, struct emu_obj *obj)
+{
+	int ret = mr_destroy(file->dev, (struct emu_mr *)obj);
+
+	assert(!ret);
+}
+
+static void cq_object_destroy(struct uv_file *file, struct emu_obj *obj)
+{
+	uint32_t comp_events, async_events;
+	int ret;
+
+	engine_cq_forget(file->dev->engine, (struct emu_cq *)obj);
+	ret = cq_destroy(file->dev, (struct emu_cq *)obj, &comp_events, &async_events);
+
+	assert(!ret);
+}
+
+static void qp_object_destroy(struct uv_file *file, struct emu_obj *obj)
+{
+	struct emu_qp *qp = file_qp(obj);
+	uint32_t events;
+	int ret;
+
+	engine_qp_forget(file->dev->engine, qp);
+	ret = qp_destroy(file->dev, qp, &events);
+	assert(!ret);
+}
+
+static void uar_object_destroy(struct uv_file *file, struct emu_obj *obj)
+{
+	struct uv_uar *uar = (struct uv_uar *)obj;
+
+	file_page_give(file, uar->page);
+	free(uar);
+}
+
+static void channel_object_destroy(struct uv_file *file, struct emu_obj *obj)
+{
+	(void)file;
+	channel_destroy((struct emu_channel *)obj);
+}
+
+static void (*const destroys[OBJ_TYPE_COUNT])(struct uv_file *, struct emu_obj *) = {
+	[OBJ_PD] = pd_object_destroy, [OBJ_MR] = mr_object_destroy,
+	[OBJ_CQ] = cq_object_destroy, [OBJ_QP] = qp_object_destroy,
+	[OBJ_UAR] = uar_object_destroy, [OBJ_CHANNEL] = channel_object_destroy,
+	[OBJ_ASYNC] = channel_object_destroy,
+};
+
+void file_object_destroy(struct uv_file *file, struct emu_obj *obj)
+{
+	destroys[obj->type](file, obj);
+}
+
+/* Users before what they use. */
+static const enum obj_type close_order[] = { OBJ_QP, OBJ_CQ, OBJ_MR, OBJ_PD, OBJ_UAR };
+
+static void objects_close(struct uv_file *file, enum obj_type type)
+{
+	for (uint32_t handle = 0; handle < file->handle_end; handle++) {
+		struct emu_obj *obj = numbers_find(&file->handles, handle);
+
+		if (!obj || obj->type != type)
+			continue;
+		file_handle_drop(file, handle);
+		file_object_destroy(file, obj);
+	}
+}
+
+static void event_fds_close(struct uv_file *file)
+{
+	for (unsigned i = 0; i < file->event_fd_count; i++)
+		channel_destroy(file->event_fd[i].channel);
+	free(file->event_fd);
+}
+
+/* --- the file --- */
+
+int uv_file_open(struct emu_dev *dev, struct uv_file **out)
+{
+	struct uv_file *file = calloc(1, sizeof *file);
+	int ret;
+
+	if (!file)
+		return -ENOMEM;
+	file->dev = dev;
+	file->pages.fd = -1;
+	file->event_fd_sweep_at = SWEEP_AT_FIRST;
+	ret = numbers_init(&file->handles, 0, NULL, NULL);
+	if (ret) {
+		free(file);
+		return ret;
+	}
+	*out = file;
+	return 0;
+}
+
+void uv_file_close(struct uv_file *file)
+{
+	struct engine *engine = file->dev->engine;
+
+	engine_enter(engine);
+	for (size_t i = 0; i < sizeof close_order / sizeof *close_order; i++)
+		objects_close(file, close_order[i]);
+	event_fds_close(file);
+	for (uint32_t page = 0; page < UV_PAGES; page++)
+		if (file->pages.is_used[page])
+			file_page_give(file, page);
+	engine_leave(engine);
+	pages_close(&file->pages);
+	numbers_free(&file->handles);
+	free(file);
+}
+
+int64_t uv_cqn(struct uv_file *file, uint32_t handle)
+{
+	struct engine *engine = file->dev->engine;
+	struct emu_obj *obj;
+	int64_t number = -ENOENT;
+
+	engine_enter(engine);
+	if (!file_handle_find(file, handle, OBJ_CQ, &obj))
+		number = ((struct emu_cq *)obj)->cqn;
+	else if (!file_handle_find(file, handle, OBJ_QP, &obj))
+		number = file_qp(obj)->qpn;
+	engine_leave(engine);
+	return number;
+}

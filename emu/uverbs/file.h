@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An open device file: its handles, its event descriptors, its doorbell pages.
+ *
+ * Threads: the device lock is held, except where uverbs.h says otherwise.
+ */
+#ifndef EMU_UVERBS_FILE_H
+#define EMU_UVERBS_FILE_H
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "emu/obj/obj.h"
+
+#define UV_PAGE_BYTES		4096u
+#define UV_PAGES		1024u	/* doorbell pages of a file; page 0 is never used */
+
+/* A completion channel or async file whose descriptor the application has.  It closes that
+ * without telling us, so the object is kept until nothing needs it and its number is seen to
+ * mean something else. */
+struct uv_event_fd {
+	struct emu_channel *channel;
+	int fd;				/* the number that the application was given */
+	dev_t dev;
+	ino_t ino;
+};
+
+struct uv_pages {
+	int fd;				/* memfd, or -1 before the first page */
+	dev_t dev;
+	ino_t ino;
+	uint8_t *view;			/* our own mapping of all of them */
+	uint8_t is_used[UV_PAGES];
+	uint32_t static_count;		/* pages 1 to this belong to the context itself */
+};
+
+struct uv_file {
+	struct emu_dev *dev;
+	bool has_context;
+	bool has_dynamic_pages;		/* the client allocates its doorbell pages itself */
+	uint8_t cqe_version;
+	struct number_space handles;	/* handle -> struct emu_obj */
+	uint32_t handle_end;		/* above every handle in use */
+	struct emu_channel *async;	/* the first async file: events of objects that name none */
+	struct uv_event_fd *event_fd;
+	unsigned event_fd_count, event_fd_size, event_fd_sweep_at;
+	struct uv_pages pages;
+};
+
+/* A doorbell page that the client allocated. */
+struct uv_uar {
+	struct emu_obj obj;
+	uint32_t page;
+};
+
+/* Give @obj a handle.  0 or -ENOMEM */
+int file_handle_add(struct uv_file *file, struct emu_obj *obj);
+void file_handle_drop(struct uv_file *file, uint32_t handle);
+/* -ENOENT: no such handle; -EINVAL: an object of another type. */
+int file_handle_find(struct uv_file *file, uint64_t handle, enum obj_type type,
+		     struct emu_obj **out);
+
+/* Remember the channel behind @fd.  0, -ENOMEM */
+int file_event_fd_add(struct uv_file *file, struct emu_obj *obj, int fd);
+void file_event_fd_drop(struct uv_file *file, struct emu_obj *obj);
+/* -EBADF: no descriptor of a channel of this file and type. */
+int file_event_fd_find(struct uv_file *file, int64_t fd, enum obj_type type, struct emu_obj **out);
+
+/* Destroy an object of any type that nothing uses; forgets it in the engine before. */
+void file_object_destroy(struct uv_file *file, struct emu_obj *obj);
+
+/* A zeroed doorbell page; its index, or -ENOMEM, -EMFILE and what else memfd_create() says. */
+int file_page_take(struct uv_file *file);
+void file_page_give(struct uv_file *file, uint32_t page);
+bool file_page_is_used(const struct uv_file *file, uint32_t page);
+
+static inline struct emu_qp *file_qp(struct emu_obj *obj)
+{
+	return (struct emu_qp *)((char *)obj - offsetof(struct emu_qp, obj));
+}
+#endif

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The device and its port: contexts, attributes, GIDs.
+ *
+ * What a part can do is in its profile; what stands here as a constant is the same for all.
+ *
+ * Source: device-abi B.4, B.7, B.8; the numbers are those of published ibv_devinfo -v.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/mlx5_user_ioctl_verbs.h>
+#include <string.h>
+#include <unistd.h>
+#include "emu/uverbs/file.h"
+#include "emu/uverbs/handlers.h"
+
+/* --- contexts --- */
+
+enum {
+	REQ_V1_BYTES = sizeof(struct mlx5_ib_alloc_ucontext_req),
+	REQ_V2_BYTES_MIN = offsetof(struct mlx5_ib_alloc_ucontext_req_v2, max_cqe_version),
+	BFREGS_PER_PAGE = 2,		/* usable ones; the other two are the kernel's */
+	BFREGS_MAX = 512,
+	BFREG_BYTES = 512,
+	CACHE_LINE_BYTES = 64,
+	QP_TABLE_ENTRIES = 1 << 18,
+	LOG_PAGE_BYTES = 12,
+};
+
+static int request_check(struct uv_call *call, const struct mlx5_ib_alloc_ucontext_req_v2 *ask,
+			 uint32_t bfregs)
+{
+	unsigned bytes = uv_room(call, UVERBS_ATTR_UHW_IN);
+
+	if (bytes != REQ_V1_BYTES && bytes < REQ_V2_BYTES_MIN)
+		return uv_refuse(call, WHY_CMD_ATTRIBUTES, -EINVAL);
+	if (ask->flags & ~MLX5_IB_ALLOC_UCTX_DEVX || ask->comp_mask || ask->reserved0 ||
+	    ask->reserved1 || ask->reserved2)
+		return uv_refuse(call, WHY_CMD_UNSUPPORTED, -EOPNOTSUPP);
+	if (ask->num_low_latency_bfregs > bfregs - 1)
+		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
+	/* The library asks again without it. */
+	if (ask->flags & MLX5_IB_ALLOC_UCTX_DEVX)
+		return uv_refuse(call, WHY_CMD_UNSUPPORTED, -EINVAL);
+	return 0;
+}
+
+static void static_pages_give(struct uv_call *call)
+{
+	struct uv_pages *pages = &call->file->pages;
+
+	while (pages->static_count)
+		file_page_give(call->file, pages->static_count--);
+}
+
+/* Clients from before dynamic pages get theirs with the context: page 1 and following, since
+ * none has been taken yet. */
+static int static_pages_take(struct uv_call *call, uint32_t bfregs)
+{
+	if (!bfregs)
+		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
+	if (bfregs > BFREGS_MAX)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < bfregs / BFREGS_PER_PAGE; i++) {
+		int page = file_page_take(call->file);
+
+		if (page < 0) {
+			static_pages_give(call);
+			return page;
+		}
+		assert((uint32_t)page == i + 1);
+		call->file->pages.static_count++;
+	}
+	return 0;
+}
+
+static struct mlx5_ib_alloc_ucontext_resp context_describe(const struct uv_file *file)
+{
+	const struct hw_profile *p = file->dev->profile;
+
+	return (struct mlx5_ib_alloc_ucontext_resp){
+		.qp_tab_size = QP_TABLE_ENTRIES, .bf_reg_size = BFREG_BYTES,
+		.tot_bfregs = file->pages.static_count * BFREGS_PER_PAGE,
+		.cache_line_size = CACHE_LINE_BYTES,
+		.max_sq_desc_sz = (uint16_t)p->max_sq_desc_bytes,
+		.max_rq_desc_sz = (uint16_t)p->max_rq_desc_bytes,
+		.max_send_wqebb = p->max_send_wqebb,
+		.max_recv_wr = p->max_qp_wr, .max_srq_recv_wr = p->max_qp_wr,
+		.num_ports = 1, .cqe_version = file->cqe_version,
+		.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE |
+				 MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
+		.eth_min_inline = MLX5_USER_INLINE_MODE_NONE,
+		.log_uar_size = LOG_PAGE_BYTES, .num_uars_per_page = 1,
+	};
+}
+
+static void context_undo(struct uv_call *call)
+{
+	static_pages_give(call);
+	call->file->has_context = false;
+}
+
+static int context_open(struct uv_call *call)
+{
+	const struct mlx5_ib_alloc_ucontext_req_v2 *ask = uv_in(call, UVERBS_ATTR_UHW_IN);
+	uint32_t bfregs = (ask->total_num_bfregs + BFREGS_PER_PAGE - 1) & -BFREGS_PER_PAGE;
+	struct mlx5_ib_alloc_ucontext_resp reply;
+	struct uv_file *file = call->file;
+	unsigned room = uv_room(call, UVERBS_ATTR_UHW_OUT);
+	int ret = file->has_context ? uv_refuse(call, WHY_CMD_VALUE, -EINVAL) : 0;
+
+	if (!ret)
+		ret = request_check(call, ask, bfregs);
+	if (!ret && !(ask->lib_caps & MLX5_LIB_CAP_DYN_UAR))
+		ret = static_pages_take(call, bfregs);
+	if (ret)
+		return ret;
+	file->has_context = true;
+	file->has_dynamic_pages = ask->lib_caps & MLX5_LIB_CAP_DYN_UAR;
+	file->cqe_version = ask->max_cqe_version ? 1 : 0;
+	call->undo = context_undo;
+	reply = context_describe(file);
+	reply.response_length = room < sizeof reply ? room : sizeof reply;
+	uv_put(call, UVERBS_ATTR_UHW_OUT, &reply, sizeof reply);
+	return 0;
+}
+
+int on_get_context(struct uv_call *call)
+{
+	int ret = context_open(call);
+
+	if (ret)
+		return ret;
+	uv_put_number(call, UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, uint32_t,
+		      call->dev->profile->comp_vectors);
+	uv_put_number(call, UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, uint64_t,
+		      IB_UVERBS_CORE_SUPPORT_OPTIONAL_MR_ACCESS);
+	return 0;
+}
+
+static void context_legacy_undo(struct uv_call *call)
+{
+	context_undo(call);
+	close(call->created_fd);
+}
+
+/* The older command makes the async file as well. */
+int on_get_context_legacy(struct uv_call *call)
+{
+	struct ib_uverbs_get_context_resp reply = {
+		.num_comp_vectors = call->dev->profile->comp_vectors,
+	};
+	int ret = context_open(call);
+
+	if (ret)
+		return ret;
+	ret = event_file_create(call, EVENT_ASYNC_BYTES, OBJ_ASYNC);
+	if (ret) {
+		context_undo(call);
+		return ret;
+	}
+	call->undo = context_legacy_undo;
+	uv_put(call, UVERBS_ATTR_CORE_OUT, &reply, sizeof reply);
+	return 0;
+}
+
+int on_query_context(struct uv_call *call)
+{
+	struct mlx5_ib_alloc_ucontext_resp reply = context_describe(call->file);
+
+	reply.response_length = sizeof reply;
+	uv_put(call, MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX, &reply, sizeof reply);
+	uv_put_number(call, UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS, uint32_t,
+		      call->dev->profile->comp_vectors);
+	uv_put_number(call, UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT, uint64_t,
+		      IB_UVERBS_CORE_SUPPORT_OPTIONAL_MR_ACCESS);
+	return 0;
+}
+
+static const uint8_t object_types[] = {
+	[UVERBS_OBJECT_PD] = OBJ_PD, [UVERBS_OBJECT_CQ] = OBJ_CQ,
+	[UVERBS_OBJECT_QP] = OBJ_QP, [UVERBS_OBJECT_MR] = OBJ_MR,
+};
+
+static uint32_t handles_list(const struct uv_call *call, enum obj_type type, uint32_t *list,
+			     uint32_t list_max)
+{
+	struct emu_obj *obj;
+	uint32_t count = 0;
+
+	for (uint32_t h = 0; h < call->file->handle_end && count < list_max; h++)
+		if (!file_handle_find(call->file, h, type, &obj))
+			list[count++] = h;
+	return count;
+}
+
+int on_info_handles(struct uv_call *call)
+{
+	uint64_t object = uv_number(call, UVERBS_ATTR_INFO_OBJECT_ID);
+	unsigned room = uv_room(call, UVERBS_ATTR_INFO_HANDLES_LIST);
+	uint32_t *list, count;
+
+	if (!room || room % sizeof *list || object >= sizeof object_types || !object_types[object])
+		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
+	list = uv_stage(call, UVERBS_ATTR_INFO_HANDLES_LIST, room);
+	if (!list)
+		return 0;
+	count = handles_list(call, object_types[object], list, room / sizeof *list);
+	uv_put_number(call, UVERBS_ATTR_INFO_TOTAL_HANDLES, uint32_t, count);
+	return 0;
+}
+
+/* --- the device --- */
+
+enum {
+	VENDOR_MELLANOX = 0x2c9,
+	ATOMIC_HCA = 1,			/* enum ib_atomic_cap */
+	DEVICE_PKEYS = 128,
+	CA_ACK_DELAY = 16,
+};
+#define PAGE_SIZES_FROM_4K	(~(uint64_t)0xfff)
+
+static void device_fill(const struct emu_dev *dev, struct ib_uverbs_query_device_resp *out)
+{
+	const struct hw_profile *p = dev->profile;
+
+	*out = (struct ib_uverbs_query_device_resp){
+		.fw_ver = p->fw_ver, .node_guid = htobe64(dev->node_guid),
+		.sys_image_guid = htobe64(dev->node_guid), .max_mr_size = UINT64_MAX,
+		.page_size_cap = PAGE_SIZES_FROM_4K, .vendor_id = VENDOR_MELLANOX,
+		.vendor_part_id = p->vendor_part_id, .max_qp = p->max_qp,
+		.max_qp_wr = p->max_qp_wr, .device_cap_flags = p->device_cap_flags,
+		.max_sge = p->max_sge, .max_sge_rd = p->max_sge_rd, .max_cq = p->max_cq,
+		.max_cqe = p->max_cqe, .max_mr = p->max_mr, .max_pd = p->max_pd,
+		.max_qp_rd_atom = p->max_rd_atomic,
+		.max_res_rd_atom = p->max_qp * p->max_rd_atomic,
+		.max_qp_init_rd_atom = p->max_rd_atomic, .atomic_cap = ATOMIC_HCA,
+		.max_pkeys = DEVICE_PKEYS, .local_ca_ack_delay = CA_ACK_DELAY,
+		.phys_port_cnt = 1,
+	};
+}
+
+int on_query_device(struct uv_call *call)
+{
+	struct ib_uverbs_query_device_resp reply;
+
+	device_fill(call->dev, &reply);
+	uv_put(call, UVERBS_ATTR_CORE_OUT, &reply, sizeof reply);
+	return 0;
+}
+
+/* The driver's tail: none of its offloads exists here, so it is its own length and zeros. */
+static int mlx5_device_put(struct uv_call *call)
+{
+	struct mlx5_ib_query_device_resp tail = { .response_length = sizeof tail };
+	unsigned room = uv_room(call, UVERBS_ATTR_UHW_OUT);
+
+	if (!uv_has(call, UVERBS_ATTR_UHW_OUT))
+		return 0;
+	if (room < offsetof(struct mlx5_ib_query_device_resp, tso_caps))
+		return uv_refuse(call, WHY_CMD_ATTRIBUTES, -EINVAL);
+	if (room < tail.response_length)
+		tail.response_length = room;
+	uv_put(call, UVERBS_ATTR_UHW_OUT, &tail, sizeof tail);
+	return 0;
+}
+
+int on_query_device_ex(struct uv_call *call)
+{
+	const struct ib_uverbs_ex_query_device *ask = uv_in(call, UVERBS_ATTR_CORE_IN);
+	struct ib_uverbs_ex_query_device_resp reply = { 0 };
+	unsigned room = uv_room(call, UVERBS_ATTR_CORE_OUT);
+	int ret;
+
+	if (ask->comp_mask || ask->reserved)
+		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
+	ret = mlx5_device_put(call);
+	if (ret)
+		return ret;
+	device_fill(call->dev, &reply.base);
+	reply.response_length = room < sizeof reply ? room : sizeof reply;
+	reply.device_cap_flags_ex = call->dev->profile->device_cap_flags;
+	uv_put(call, UVERBS_ATTR_CORE_OUT, &reply, sizeof reply);
+	return 0;
+}
+
+/* --- the port --- */
+
+enum {
+	PORT_ACTIVE = 4, PHYS_LINK_UP = 5, SM_LID = 1,
+	IB_MAX_VL = 4,			/* VL0 to VL7 */
+	IB_SUBNET_TIMEOUT = 18,
+};
+
+static int port_check(struct uv_call *call, uint64_t port)
+{
+	return port == 1 ? 0 : uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
+}
+
+static struct ib_uverbs_query_port_resp port_describe(const struct emu_dev *dev)
+{
+	const struct hw_profile *p = dev->profile;
+	struct ib_uverbs_query_port_resp port = {
+		.port_cap_flags = p->port_cap_flags, .max_msg_sz = p->max_msg_bytes,
+		.gid_tbl_len = p->gid_table, .pkey_tbl_len = (uint16_t)p->pkey_table,
+		.state = PORT_ACTIVE, .max_mtu = p->max_mtu, .active_mtu = p->max_mtu,
+		.active_width = p->active_width, .active_speed = p->active_speed,
+		.phys_state = PHYS_LINK_UP, .link_layer = p->link,
+	};
+
+	if (p->link == HW_LINK_ETHERNET) {
+		port.flags = IB_UVERBS_QPF_GRH_REQUIRED;
+		return port;
+	}
+	port.lid = hw_lid(dev->node_guid);
+	port.sm_lid = SM_LID;
+	port.max_vl_num = IB_MAX_VL;
+	port.subnet_timeout = IB_SUBNET_TIMEOUT;
+	return port;
+}
+
+int on_query_port(struct uv_call *call)
+{
+	struct ib_uverbs_query_port_resp_ex reply = { .legacy_resp = port_describe(call->dev) };
+	int ret = port_check(call, uv_number(call, UVERBS_ATTR_QUERY_PORT_PORT_NUM));
+
+	if (!ret)
+		uv_put(call, UVERBS_ATTR_QUERY_PORT_RESP, &reply, sizeof reply);
+	return ret;
+}
+
+int on_query_port_legacy(struct uv_call *call)
+{
+	const struct ib_uverbs_query_port *ask = uv_in(call, UVERBS_ATTR_CORE_IN);
+	struct ib_uverbs_query_port_resp reply = port_describe(call->dev);
+	int ret = port_check(call, ask->port_num);
+
+	if (!ret)
+		uv_put(call, UVERBS_ATTR_CORE_OUT, &reply, sizeof reply);
+	return ret;
+}
+
+/* No switchdev here: flags 0 says that no other field means anything. */
+int on_query_port_mlx5(struct uv_call *call)
+{
+	struct mlx5_ib_uapi_query_port reply = { 0 };
+	int ret = port_check(call, uv_number(call, MLX5_IB_ATTR_QUERY_PORT_PORT_NUM));
+
+	if (!ret)
+		uv_put(call, MLX5_IB_ATTR_QUERY_PORT, &reply, sizeof reply);
+	return ret;
+}
+
+/* --- GIDs --- */
+
+static bool gid_is_empty(const struct emu_dev *dev, uint64_t index)
+{
+	static const uint8_t empty[16];
+
+	return index >= dev->gid_count || !memcmp(dev->gid[index].raw, empty, sizeof empty);
+}
+
+static struct ib_uverbs_gid_entry gid_describe(const struct emu_dev *dev, uint32_t index)
+{
+	const struct emu_gid *gid = &dev->gid[index];
+	struct ib_uverbs_gid_entry entry = {
+		.gid_index = index, .port_num = 1, .gid_type = gid->type,
+		.netdev_ifindex = gid->netdev_ifindex,
+	};
+
+	memcpy(entry.gid, gid->raw, sizeof entry.gid);
+	return entry;
+}
+
+int on_query_gid_entry(struct uv_call *call)
+{
+	uint64_t index = uv_number(call, UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX);
+	struct ib_uverbs_gid_entry entry;
+	int ret = port_check(call, uv_number(call, UVERBS_ATTR_QUERY_GID_ENTRY_PORT));
+
+	if (ret)
+		return ret;
+	if (index >= call->dev->profile->gid_table)
+		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
+	if (gid_is_empty(call->dev, index))
+		return -ENODATA;
+	entry = gid_describe(call->dev, (uint32_t)index);
+	uv_put(call, UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &entry, sizeof entry);
+	return 0;
+}
+
+static uint32_t gids_count(const struct emu_dev *dev)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < dev->gid_count; i++)
+		count += !gid_is_empty(dev, i);
+	return count;
+}
+
+/* Rows of the caller's size; what a longer row has behind our entry is zero. */
+static void gids_write(const struct emu_dev *dev, uint8_t *row, uint64_t row_bytes)
+{
+	struct ib_uverbs_gid_entry entry;
+
+	for (uint32_t i = 0; i < dev->gid_count; i++) {
+		if (gid_is_empty(dev, i))
+			continue;
+		entry = gid_describe(dev, i);
+		memcpy(row, &entry, row_bytes < sizeof entry ? row_bytes : sizeof entry);
+		row += row_bytes;
+	}
+}
+
+int on_query_gid_table(struct uv_call *call)
+{
+	uint64_t row_bytes = uv_number(call, UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE);
+	unsigned room = uv_room(call, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES);
+	uint32_t count = gids_count(call->dev);
+	uint8_t *rows;
+
+	if (!row_bytes || room % row_bytes || count > room / row_bytes)
+		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
+	rows = uv_stage(call, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES,
+			(unsigned)(count * row_bytes));
+	if (rows)
+		gids_write(call->dev, rows, row_bytes);
+	uv_put_number(call, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES, uint64_t, count);
+	return 0;
+}

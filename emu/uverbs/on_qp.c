@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Queue pairs: the translation between the uverbs structures and emu/obj.
+ *
+ * What ibv_modify_qp() allows is decided by qp_modify(), not here.
+ *
+ * Source: device-abi B.9.1, B.9.6, E.2.
+ */
+#include <errno.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <string.h>
+#include "emu/engine/engine.h"
+#include "emu/uverbs/file.h"
+#include "emu/uverbs/handlers.h"
+
+#define BFREG_NONE		0xffffffffu	/* the client rings on the page that it named */
+#define USER_INDEX_DEFAULT	0xffffffu	/* "none" of CQE version 0 */
+#define RQ_SHIFT_MIN		4u		/* one data segment */
+#define SGE_BYTES		16u
+
+/* Masks of the two modify commands; a bit beyond is from the future. */
+#define MODIFY_MASK		0x1fffffu
+#define MODIFY_EX_MASK		0x3ffffffu
+
+/* --- create --- */
+
+/* QP types of the uverbs ABI that exist, and whether this device has them. */
+static const struct qp_type_row {
+	uint8_t number;
+	bool is_here;
+} qp_types[] = {
+	{ IB_UVERBS_QPT_RC, true }, { IB_UVERBS_QPT_UC, false }, { IB_UVERBS_QPT_UD, false },
+	{ IB_UVERBS_QPT_RAW_PACKET, false }, { IB_UVERBS_QPT_XRC_INI, false },
+	{ IB_UVERBS_QPT_XRC_TGT, false }, { IB_UVERBS_QPT_DRIVER, false },
+};
+
+static int type_check(struct uv_call *call, uint64_t type)
+{
+	for (size_t i = 0; i < sizeof qp_types / sizeof *qp_types; i++)
+		if (qp_types[i].number == type)
+			return qp_types[i].is_here ? 0 :
+			       uv_refuse(call, WHY_CMD_UNSUPPORTED, -EOPNOTSUPP);
+	return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
+}
+
+/* Scatter to CQE is permission to write small data into the CQE, not an order. */
+static uint32_t mlx5_flags_known(const struct uv_file *file)
+{
+	return MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_ALLOW_SCATTER_CQE |
+	       (file->has_dynamic_pages ? MLX5_QP_FLAG_UAR_PAGE_INDEX : MLX5_QP_FLAG_BFREG_INDEX);
+}
+
+static bool has_page(const struct uv_file *file, const struct mlx5_ib_create_qp *ask)
+{
+	if (ask->flags & MLX5_QP_FLAG_UAR_PAGE_INDEX)
+		return file_page_is_used(file, ask->bfreg_index);
+	return !file->has_dynamic_pages;
+}
+
+static int mlx5_check(struct uv_call *call, const struct mlx5_ib_create_qp *ask)
+{
+	struct uv_file *file = call->file;
+
+	if (!ask || ask->flags & ~mlx5_flags_known(file) || !has_page(file, ask))
+		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
+	if (file->cqe_version && ask->uidx >= USER_INDEX_DEFAULT)
+		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
+	if (ask->rq_wqe_count && (ask->rq_wqe_shift < RQ_SHIFT_MIN || ask->rq_wqe_shift > 31 ||
+				  1u << ask->rq_wqe_shift > call->dev->profile->max_rq_desc_bytes))
+		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
+	return 0;
+}
+
+/* The receive ring has room for what its geometry says, which may be more than was asked. */
+static void init_fill(struct uv_call *call, struct qp_init *init,
+		      const struct mlx5_ib_create_qp *ask)
+{
+	init->type = QPT_RC;
+	init->buf_addr = ask->buf_addr;
+	init->db_addr = ask->db_addr;
+	init->sq_blocks = ask->sq_wqe_count;
+	init->rq_count = ask->rq_wqe_count;
+	init->rq_stride = ask->rq_wqe_count ? 1u << ask->rq_wqe_shift : 0;
+	init->max_recv_wr = init->rq_count;
+	init->max_recv_sge = init->rq_stride / SGE_BYTES;
+	init->user_index = call->file->cqe_version ? ask->uidx : USER_INDEX_DEFAULT;
+	if (!init->async)
+		init->async = call->file->async;
+}
+
+/* Both ways to ask end here; objects, capacities and signalling come from the caller. */
+static int create(struct uv_call *call, struct qp_init *init, uint64_t type, struct emu_qp **out)
+{
+	const struct mlx5_ib_create_qp *ask = uv_in(call, UVERBS_ATTR_UHW_IN);
+	struct mlx5_ib_create_qp_resp reply = { 0 };
+	int ret = type_check(call, type);
+
+	if (!ret)
+		ret = mlx5_check(call, ask);
+	if (ret)
+		return ret;
+	if (!init->pd || !init->send_cq || !init->recv_cq)
+		return uv_refuse(call, WHY_CMD_ATTRIBUTES, -EINVAL);
+	init_fill(call, init, ask);
+	ret = qp_create(call->dev, init, out);
+	if (ret)
+		return ret;
+	call->created = &(*out)->obj;
+	reply.bfreg_index = call->file->has_dynamic_pages ? BFREG_NONE : 0;
+	uv_put(call, UVERBS_ATTR_UHW_OUT, &reply, sizeof reply);
+	return 0;
+}
+
+int on_create_qp(struct uv_call *call)
+{
+	const struct ib_uverbs_qp_cap *cap = uv_in(call, UVERBS_ATTR_CREATE_QP_CAP);
+	uint64_t flags = uv_number(call, UVERBS_ATTR_CREATE_QP_FLAGS);
+	struct qp_init init = {
+		.user_handle = uv_number(call, UVERBS_ATTR_CREATE_QP_USER_HANDLE),
+		.pd = uv_pd(call, UVERBS_ATTR_CREATE_QP_PD_HANDLE),
+		.send_cq = uv_cq(call, UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE),
+		.recv_cq = uv_cq(call, UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE),
+		.async = uv_channel(call, UVERBS_ATTR_CREATE_QP_EVENT_FD),
+		.max_send_wr = cap->max_send_wr, .max_send_sge = cap->max_send_sge,
+		.max_inline = cap->max_inline_data,
+		.signals_all = flags & IB_UVERBS_QP_CREATE_SQ_SIG_ALL,
+	};
+	struct emu_qp *qp;
+	int ret;
+
+	if (flags & ~(uint64_t)IB_UVERBS_QP_CREATE_SQ_SIG_ALL ||
+	    uv_has(call, UVERBS_ATTR_CREATE_QP_SOURCE_QPN))
+		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
+	ret = create(call, &init, uv_number(call, UVERBS_ATTR_CREATE_QP_TYPE), &qp);
+	if (ret)
+		return ret;
+	uv_put(call, UVERBS_ATTR_CREATE_QP_RESP_CAP, cap, sizeof *cap);
+	uv_put_number(call, UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, uint32_t, qp->qpn);
+	return 0;
+}
+
+int on_create_qp_legacy(struct uv_call *call)
+{
+	const struct ib_uverbs_create_qp *ask = uv_in(call, UVERBS_ATTR_CORE_IN);
+	struct ib_uverbs_create_qp_resp reply = {
+		.max_send_wr = ask->max_send_wr, .max_recv_wr = ask->max_recv_wr,
+		.max_send_sge = ask->max_send_sge, .max_recv_sge = ask->max_recv_sge,
+		.max_inline_data = ask->max_inline_data,
+	};
+	struct qp_init init = {
+		.user_handle = ask->user_handle, .pd = uv_pd(call, UV_PD),
+		.send_cq = uv_cq(call, UV_CQ), .recv_cq = uv_cq(call, UV_RECV_CQ),
+		.max_send_wr = ask->max_send_wr, .max_send_sge = ask->max_send_sge,
+		.max_inline = ask->max_inline_data, .signals_all = ask->sq_sig_all,
+	};
+	struct emu_qp *qp;
+	int ret;
+
+	if (ask->is_srq)
+		return uv_refuse(call, WHY_CMD_UNSUPPORTED, -EOPNOTSUPP);
+	ret = create(call, &init, ask->qp_type, &qp);
+	if (ret)
+		return ret;
+	reply.qpn = qp->qpn;
+	uv_put(call, UVERBS_ATTR_CORE_OUT, &reply, sizeof reply);
+	return 0;
+}
+
+/* --- modify --- */
+
+static struct qp_path path_read(const struct ib_uverbs_qp_dest *from)
+{
+	struct qp_path path = {
+		.flow_label = from->flow_label, .dlid = from->dlid,
+		.sgid_index = from->sgid_index, .hop_limit = from->hop_limit,
+		.traffic_class = from->traffic_class, .sl = from->sl,
+		.src_path_bits = from->src_path_bits, .static_rate = from->static_rate,
+		.is_global = from->is_global, .port = from->port_num,
+	};
+
+	memcpy(path.dgid, from->dgid, sizeof path.dgid);
+	return path;
+}
+
+static struct qp_attr attr_read(const struct ib_uverbs_modify_qp *ask)
+{
+	return (struct qp_attr){
+		.path = path_read(&ask->dest), .alt_path = path_read(&ask->alt_dest),
+		.qkey = ask->qkey, .rq_psn = ask->rq_psn, .sq_psn = ask->sq_psn,
+		.dest_qpn = ask->dest_qp_num, .access = ask->qp_access_flags,
+		.pkey_index = ask->pkey_index, .alt_pkey_index = ask->alt_pkey_index,
+		.state = ask->qp_state, .cur_state = ask->cur_qp_state,
+		.path_mtu = ask->path_mtu, .mig_state = ask->path_mig_state,
+		.en_sqd_notify = ask->en_sqd_async_notify, .max_rd_atomic = ask->max_rd_atomic,
+		.max_dest_rd_atomic = ask->max_dest_rd_atomic,
+		.min_rnr_timer = ask->min_rnr_timer, .port = ask->port_num,
+		.timeout = ask->timeout, .retry_cnt = ask->retry_cnt, .rnr_retry = ask->rnr_retry,
+		.alt_port = ask->alt_port_num, .alt_timeout = ask->alt_timeout,
+	};
+}
+
+static int modify(struct uv_call *call, const struct qp_attr *attr, uint32_t mask, uint32_t known)
+{
+	struct emu_qp *qp = uv_qp(call, UV_QP);
+	int ret;
+
+	if (mask & ~known)
+		return uv_refuse(call, WHY_MODIFY_MASK, -EOPNOTSUPP);
+	ret = qp_modify(call->dev, qp, attr, mask);
+	if (!ret)
+		engine_qp_kick(call->engine, qp);
+	return ret;
+}
+
+int on_modify_qp(struct uv_call *call)
+{
+	const struct ib_uverbs_modify_qp *ask = uv_in(call, UVERBS_ATTR_CORE_IN);
+	struct qp_attr attr = attr_read(ask);
+
+	return modify(call, &attr, ask->attr_mask, MODIFY_MASK);
+}
+
+/* Nothing of what the driver could add is offered. */
+static bool asks_for_more(const struct mlx5_ib_modify_qp *mlx5)
+{
+	static const struct mlx5_ib_modify_qp nothing;
+
+	return mlx5 && memcmp(mlx5, &nothing, sizeof nothing);
+}
+
+int on_modify_qp_ex(struct uv_call *call)
+{
+	const struct ib_uverbs_ex_modify_qp *ask = uv_in(call, UVERBS_ATTR_CORE_IN);
+	struct ib_uverbs_ex_modify_qp_resp reply = { .response_length = sizeof reply };
+	struct mlx5_ib_modify_qp_resp mlx5_reply = { 0 };
+	struct qp_attr attr = attr_read(&ask->base);
+	unsigned room = uv_room(call, UVERBS_ATTR_UHW_OUT);
+	int ret;
+
+	if (asks_for_more(uv_in(call, UVERBS_ATTR_UHW_IN)))
+		return uv_refuse(call, WHY_CMD_UNSUPPORTED, -EOPNOTSUPP);
+	attr.rate_limit = ask->rate_limit;
+	ret = modify(call, &attr, ask->base.attr_mask, MODIFY_EX_MASK);
+	if (ret)
+		return ret;
+	mlx5_reply.response_length = room < sizeof mlx5_reply ? room : sizeof mlx5_reply;
+	uv_put(call, UVERBS_ATTR_CORE_OUT, &reply, sizeof reply);
+	uv_put(call, UVERBS_ATTR_UHW_OUT, &mlx5_reply, sizeof mlx5_reply);
+	return 0;
+}
+
+/* --- query --- */
+
+static void path_write(struct ib_uverbs_qp_dest *to, const struct qp_path *path)
+{
+	*to = (struct ib_uverbs_qp_dest){
+		.flow_label = path->flow_label, .dlid = path->dlid,
+		.sgid_index = path->sgid_index, .hop_limit = path->hop_limit,
+		.traffic_class = path->traffic_class, .sl = path->sl,
+		.src_path_bits = path->src_path_bits, .static_rate = path->static_rate,
+		.is_global = path->is_global, .port_num = path->port,
+	};
+	memcpy(to->dgid, path->dgid, sizeof to->dgid);
+}
+
+int on_query_qp(struct uv_call *call)
+{
+	const struct emu_qp *qp = uv_qp(call, UV_QP);
+	const struct qp_attr *a = &qp->attr;
+	struct ib_uverbs_query_qp_resp reply = {
+		.max_send_wr = qp->max_send_wr, .max_recv_wr = qp->max_recv_wr,
+		.max_send_sge = qp->max_send_sge, .max_recv_sge = qp->max_recv_sge,
+		.max_inline_data = qp->max_inline, .qkey = a->qkey, .rq_psn = a->rq_psn,
+		.sq_psn = a->sq_psn, .dest_qp_num = a->dest_qpn, .qp_access_flags = a->access,
+		.pkey_index = a->pkey_index, .alt_pkey_index = a->alt_pkey_index,
+		.qp_state = qp->state, .cur_qp_state = qp->state, .path_mtu = a->path_mtu,
+		.path_mig_state = a->mig_state, .max_rd_atomic = a->max_rd_atomic,
+		.max_dest_rd_atomic = a->max_dest_rd_atomic, .min_rnr_timer = a->min_rnr_timer,
+		.port_num = a->port, .timeout = a->timeout, .retry_cnt = a->retry_cnt,
+		.rnr_retry = a->rnr_retry, .alt_port_num = a->alt_port,
+		.alt_timeout = a->alt_timeout, .sq_sig_all = qp->signals_all,
+	};
+
+	path_write(&reply.dest, &a->path);
+	path_write(&reply.alt_dest, &a->alt_path);
+	uv_put(call, UVERBS_ATTR_CORE_OUT, &reply, sizeof reply);
+	return 0;
+}
+
+/* --- destroy --- */
+
+static int destroy(struct uv_call *call, uint16_t qp_id, uint16_t reply_id)
+{
+	struct ib_uverbs_destroy_qp_resp reply = { 0 };
+	struct emu_qp *qp = uv_qp(call, qp_id);
+	int ret;
+
+	engine_qp_forget(call->engine, qp);
+	ret = qp_destroy(call->dev, qp, &reply.events_reported);
+	if (!ret)
+		uv_put(call, reply_id, &reply, sizeof reply);
+	return ret;
+}
+
+int on_destroy_qp(struct uv_call *call)
+{
+	return destroy(call, UVERBS_ATTR_DESTROY_QP_HANDLE, UVERBS_ATTR_DESTROY_QP_RESP);
+}
+
+int on_destroy_qp_legacy(struct uv_call *call)
+{
+	return destroy(call, UV_QP, UVERBS_ATTR_CORE_OUT);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The uverbs character device of one function: commands in, results out.
+ *
+ * Speaks the Linux RDMA user ABI (ioctl RDMA_VERBS_IOCTL, and the older write()
+ * commands) as mlx5_ib answers it.  Knows nothing of how the calls arrive.
+ *
+ * Every pointer in a command is the application's: a bad one is -EFAULT.
+ * Threads: any; each call takes the device lock itself.
+ */
+#ifndef EMU_UVERBS_UVERBS_H
+#define EMU_UVERBS_UVERBS_H
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct emu_dev;
+struct uv_file;
+
+int uv_file_open(struct emu_dev *dev, struct uv_file **out);	/* 0, -ENOMEM */
+/* Frees every object of the file, also those that the application leaked. */
+void uv_file_close(struct uv_file *file);
+
+/* RDMA_VERBS_IOCTL with @call in the application's memory.  0 or -errno. */
+int uv_ioctl(struct uv_file *file, void *call);
+/* A write() command.  Bytes consumed or -errno. */
+ssize_t uv_write(struct uv_file *file, const void *command, size_t bytes);
+/* mmap() of @offset: 0 and the address in *out, or -errno. */
+int uv_mmap(struct uv_file *file, void *hint, size_t bytes, int prot, int flags,
+	    uint64_t offset, void **out);
+
+/* For operation patching: number of the QP or CQ with this handle, or -ENOENT. */
+int64_t uv_cqn(struct uv_file *file, uint32_t handle);
+#endif
