@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The device function of this process: made with the first open file, gone with the last.
+ *
+ * Puts the layers together and holds nothing of their work.  All contexts of a process
+ * share the one function.
+ *
+ * Threads: `life` orders opening and closing; calls on open files take no lock here but a
+ * look at the list of files, because a file that fork() left behind must answer EIO.
+ */
+#include <errno.h>
+#include <ifaddrs.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "emu/emu.h"
+#include "emu/engine/engine.h"
+#include "emu/fabric/fabric.h"
+#include "emu/identity.h"
+#include "emu/mem/mem.h"
+#include "emu/obj/obj.h"
+#include "emu/uverbs/uverbs.h"
+#include "emu/wire/wire.h"
+#include "hw-models/ib_packet.h"
+#include "hw-models/profile.h"
+
+/* An application that opens more contexts than this is told -EMFILE. */
+#define EMU_FILES_MAX 256
+
+struct emu_function {
+	struct emu_dev dev;
+	struct why_ring why;
+	struct fabric *fabric;
+	struct wire *wire;
+	struct engine *engine;
+	int cq_blocks, pd_blocks;	/* handed out; nobody else sees these numbers */
+};
+
+static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
+static struct emu_function *function;
+static struct engine *running;		/* function->engine, for those that lend time */
+static struct uv_file *files[EMU_FILES_MAX];
+static unsigned file_count;
+
+/* Told once a process; it would be noise with every open. */
+static bool has_spoken;
+
+static uint64_t fnv1a(const char *text, size_t bytes)
+{
+	uint64_t hash = 0xcbf29ce484222325ull;
+
+	for (size_t i = 0; i < bytes; i++)
+		hash = (hash ^ (uint8_t)text[i]) * 0x100000001b3ull;
+	return hash;
+}
+
+/* The same number for every process of this host. */
+static uint64_t host_id(void)
+{
+	char text[65] = "";
+	FILE *file = fopen("/etc/machine-id", "re");
+	size_t bytes = file ? fread(text, 1, sizeof text - 1, file) : 0;
+
+	if (file)
+		fclose(file);
+	if (!bytes && !gethostname(text, sizeof text - 1))
+		bytes = strlen(text);
+	return fnv1a(text, bytes);
+}
+
+static const char *env(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
+static bool env_is_set(const char *name)
+{
+	const char *value = env(name);
+
+	return value && strcmp(value, "0");
+}
+
+static void list_profiles(void)
+{
+	for (unsigned i = 0; i < hw_profile_count; i++)
+		fprintf(stderr, "%s%s", i ? ", " : "", hw_profiles[i].name);
+	fprintf(stderr, ", hw\n");
+}
+
+static int identity_read(struct emu_identity *out)
+{
+	struct identity_host host = { .host_id = host_id() };
+	struct ifaddrs *addresses = NULL;
+
+	out->profile = hw_profile_find(env("VERBENA_NIC"));
+	if (!out->profile) {
+		fprintf(stderr, "verbena: VERBENA_NIC=%s is no NIC; known are ",
+			env("VERBENA_NIC"));
+		list_profiles();
+		return -EINVAL;
+	}
+	if (identity_node_parse(env("VERBENA_NODE"), &host.node)) {
+		fprintf(stderr, "verbena: VERBENA_NODE=%s is not a number from 1 to %d\n",
+			env("VERBENA_NODE"), IDENTITY_NODE_MAX);
+		return -EINVAL;
+	}
+	if (!getifaddrs(&addresses))
+		host.addresses = addresses;
+	identity_fill(&host, out);
+	if (addresses)
+		freeifaddrs(addresses);
+	return 0;
+}
+
+/* Read once, so that sysfs and the device tell the same story, and a complaint is made once. */
+int emu_identity(struct emu_identity *out)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct emu_identity known;
+	static int state = 1;		/* 1: not read yet, else the result */
+	int error;
+
+	pthread_mutex_lock(&lock);
+	if (state == 1)
+		state = identity_read(&known);
+	error = state;
+	if (!error)
+		*out = known;
+	pthread_mutex_unlock(&lock);
+	return error;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static int lease_qpns(void *ctx)
+{
+	return fabric_lease(((struct emu_function *)ctx)->fabric, FABRIC_QPN);
+}
+
+static int lease_keys(void *ctx)
+{
+	return fabric_lease(((struct emu_function *)ctx)->fabric, FABRIC_KEY);
+}
+
+static int next_block(int *blocks)
+{
+	return *blocks < (int)NUMBER_BLOCKS ? (*blocks)++ : -ENOMEM;
+}
+
+static int lease_cqns(void *ctx)
+{
+	return next_block(&((struct emu_function *)ctx)->cq_blocks);
+}
+
+static int lease_pdns(void *ctx)
+{
+	return next_block(&((struct emu_function *)ctx)->pd_blocks);
+}
+
+static void dev_fill(struct emu_function *f, const struct emu_identity *id)
+{
+	struct emu_dev *dev = &f->dev;
+
+	pthread_mutex_init(&dev->lock, NULL);
+	dev->profile = id->profile;
+	strcpy(dev->name, EMU_DEVICE_NAME);
+	dev->node_guid = id->node_guid;
+	memcpy(dev->mac, id->mac, sizeof dev->mac);
+	dev->lid = id->profile->link == HW_LINK_INFINIBAND ? hw_lid(id->node_guid) : 0;
+	dev->gid_count = id->gid_count;
+	for (unsigned i = 0; i < id->gid_count; i++) {
+		memcpy(dev->gid[i].raw, id->gid[i].raw, sizeof dev->gid[i].raw);
+		dev->gid[i].type = id->gid[i].type;
+		dev->gid[i].netdev_ifindex = id->gid[i].netdev_ifindex;
+		memcpy(dev->gid[i].netdev, id->gid[i].netdev, sizeof dev->gid[i].netdev);
+	}
+	dev->now_ns = now_ns;
+	dev->why = &f->why;
+	f->why.is_printing = env_is_set("VERBENA_EXPLAIN");
+}
+
+static int fabric_begin(struct emu_function *f, const struct emu_identity *id)
+{
+	uint8_t gid[sizeof id->gid / sizeof *id->gid + 1][16];
+	struct fabric_config config = {
+		.name = env("VERBENA_FABRIC"),
+		.gid = (const uint8_t (*)[16])gid,
+		.gid_count = id->gid_count,
+	};
+	int error;
+
+	for (unsigned i = 0; i < id->gid_count; i++)
+		memcpy(gid[i], id->gid[i].raw, 16);
+	if (f->dev.lid)
+		ib_lid_as_gid(f->dev.lid, gid[config.gid_count++]);
+	error = fabric_join(&config, &f->fabric);
+	if (error)
+		fprintf(stderr, "verbena: cannot join fabric \"%s\": %s\n",
+			config.name ? config.name : "default", strerror(-error));
+	return error;
+}
+
+static int numbers_begin(struct emu_function *f)
+{
+	struct emu_dev *dev = &f->dev;
+	int error = key_table_init(&dev->keys, lease_keys, f);
+
+	if (!error)
+		error = numbers_init(&dev->qpns, 0, lease_qpns, f);
+	if (!error)
+		error = numbers_init(&dev->cqns, 1, lease_cqns, f);
+	if (!error)
+		error = numbers_init(&dev->pdns, 1, lease_pdns, f);
+	return error;
+}
+
+static int engine_begin(struct emu_function *f)
+{
+	int error = wire_shm_open(f->fabric, &f->wire);
+
+	if (!error)
+		error = engine_create(&f->dev, f->wire, &f->engine);
+	if (error)
+		return error;
+	f->dev.engine = f->engine;
+	return engine_nic_start(f->engine);
+}
+
+/* Any part of it may be missing. */
+static void function_destroy(struct emu_function *f)
+{
+	if (f->engine) {
+		engine_nic_stop(f->engine);
+		engine_destroy(f->engine);
+	}
+	if (f->wire)
+		f->wire->ops->close(f->wire);
+	key_table_free(&f->dev.keys);
+	numbers_free(&f->dev.qpns);
+	numbers_free(&f->dev.cqns);
+	numbers_free(&f->dev.pdns);
+	if (f->fabric)
+		fabric_leave(f->fabric);
+	pthread_mutex_destroy(&f->dev.lock);
+	free(f);
+}
+
+static int function_create(const struct emu_identity *id, struct emu_function **out)
+{
+	struct emu_function *f = calloc(1, sizeof *f);
+	int error;
+
+	if (!f)
+		return -ENOMEM;
+	dev_fill(f, id);
+	error = mem_guard_init();
+	if (!error)
+		error = fabric_begin(f, id);
+	if (!error)
+		error = numbers_begin(f);
+	if (!error)
+		error = engine_begin(f);
+	if (error)
+		function_destroy(f);
+	else
+		*out = f;
+	return error;
+}
+
+/* "connectx-6dx" is sold as "ConnectX-6 Dx". */
+static const char *product_name(const char *profile, char out[32])
+{
+	const char *model = strchr(profile, '-');
+	int digits = model ? (int)strspn(model + 1, "0123456789") : 0;
+
+	if (strncmp(profile, "connectx-", 9) || !digits)
+		return profile;
+	if (model[1 + digits])
+		snprintf(out, 32, "ConnectX-%.*s %c%s", digits, model + 1,
+			 model[1 + digits] & ~0x20, model + 2 + digits);
+	else
+		snprintf(out, 32, "ConnectX-%s", model + 1);
+	return out;
+}
+
+static void say_emulated(const struct hw_profile *profile)
+{
+	char product[32];
+
+	if (has_spoken || env_is_set("VERBENA_QUIET"))
+		return;
+	has_spoken = true;
+	fprintf(stderr, "verbena: emulated %s (%s) " EMU_DEVICE_NAME ", not real hardware\n",
+		product_name(profile->name, product), profile->name);
+}
+
+static void fork_prepare(void)
+{
+	pthread_mutex_lock(&life);
+}
+
+static void fork_parent(void)
+{
+	pthread_mutex_unlock(&life);
+}
+
+/*
+ * The child has copies of everything and the right to nothing: threads are gone, locks may be
+ * held for ever, the shared memory is the parent's.  It forgets the function, and keeps the
+ * memory because the application's objects point into it.
+ */
+static void fork_child(void)
+{
+	static struct emu_function *abandoned __attribute__((used));
+
+	pthread_mutex_init(&life, NULL);
+	if (function) {
+		fabric_abandon(function->fabric);
+		abandoned = function;
+	}
+	function = NULL;
+	running = NULL;
+	file_count = 0;
+}
+
+static void fork_watch(void)
+{
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+static int open_locked(struct uv_file **out)
+{
+	struct emu_identity id;
+	int error = emu_identity(&id);
+
+	if (!error && file_count == EMU_FILES_MAX)
+		error = -EMFILE;
+	if (!error && !function)
+		error = function_create(&id, &function);
+	if (error)
+		return error;
+	error = uv_file_open(&function->dev, out);
+	if (!error) {
+		files[file_count++] = *out;
+		__atomic_store_n(&running, function->engine, __ATOMIC_RELEASE);
+		say_emulated(id.profile);
+	} else if (!file_count) {
+		function_destroy(function);
+		function = NULL;
+	}
+	return error;
+}
+
+int emu_open(struct uv_file **out)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int error;
+
+	pthread_once(&once, fork_watch);
+	pthread_mutex_lock(&life);
+	error = open_locked(out);
+	pthread_mutex_unlock(&life);
+	return error;
+}
+
+static bool file_forget(struct uv_file *file)
+{
+	for (unsigned i = 0; i < file_count; i++)
+		if (files[i] == file) {
+			files[i] = files[--file_count];
+			return true;
+		}
+	return false;
+}
+
+void emu_close(struct uv_file *file)
+{
+	struct emu_function *last = NULL;
+
+	pthread_mutex_lock(&life);
+	if (file_forget(file)) {
+		uv_file_close(file);
+		if (!file_count) {
+			last = function;
+			function = NULL;
+			__atomic_store_n(&running, NULL, __ATOMIC_RELEASE);
+		}
+	}
+	if (last)
+		function_destroy(last);
+	pthread_mutex_unlock(&life);
+}
+
+static bool file_is_open(const struct uv_file *file)
+{
+	bool is_open = false;
+
+	pthread_mutex_lock(&life);
+	for (unsigned i = 0; i < file_count; i++)
+		is_open |= files[i] == file;
+	pthread_mutex_unlock(&life);
+	return is_open;
+}
+
+int emu_ioctl(struct uv_file *file, void *call)
+{
+	return file_is_open(file) ? uv_ioctl(file, call) : -EIO;
+}
+
+ssize_t emu_write(struct uv_file *file, const void *command, size_t bytes)
+{
+	return file_is_open(file) ? uv_write(file, command, bytes) : -EIO;
+}
+
+int emu_mmap(struct uv_file *file, void *hint, size_t bytes, int prot, int flags,
+	     uint64_t offset, void **out)
+{
+	return file_is_open(file) ? uv_mmap(file, hint, bytes, prot, flags, offset, out) : -EIO;
+}
+
+void emu_rang(uint32_t qpn)
+{
+	struct engine *e = __atomic_load_n(&running, __ATOMIC_ACQUIRE);
+
+	if (e)
+		engine_rang(e, qpn);
+}
+
+void emu_posted_recv(uint32_t qpn)
+{
+	struct engine *e = __atomic_load_n(&running, __ATOMIC_ACQUIRE);
+
+	if (e)
+		engine_posted_recv(e, qpn);
+}
+
+void emu_lend(void)
+{
+	struct engine *e = __atomic_load_n(&running, __ATOMIC_ACQUIRE);
+
+	if (e)
+		engine_lend(e);
+}
+
+void emu_armed(struct uv_file *file, uint32_t cq_handle)
+{
+	struct engine *e = __atomic_load_n(&running, __ATOMIC_ACQUIRE);
+	int64_t cqn = e && file_is_open(file) ? uv_cqn(file, cq_handle) : -ENOENT;
+
+	if (cqn >= 0)
+		engine_armed(e, (uint32_t)cqn);
+}

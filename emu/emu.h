@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The emulated NIC of this process, as the shim sees it.
+ *
+ * Configuration comes from the environment: VERBENA_NIC (profile), VERBENA_FABRIC,
+ * VERBENA_NODE, VERBENA_QUIET, VERBENA_EXPLAIN.  The function is created with the first
+ * emu_open() and lives until the last emu_close().
+ *
+ * Threads: any.  fork: the child loses the device; its files answer EIO.
+ */
+#ifndef EMU_EMU_H
+#define EMU_EMU_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct hw_profile;
+struct uv_file;
+
+#define EMU_DEVICE_NAME	"mlx5_0"
+#define EMU_UVERBS_NAME	"uverbs0"
+#define EMU_DEV_MAJOR	231
+#define EMU_DEV_MINOR	192
+
+/* What this process would open: everything that sysfs says, without creating the device.
+ * -EINVAL: VERBENA_NIC or VERBENA_NODE names nothing (a message is on stderr). */
+struct emu_identity {
+	const struct hw_profile *profile;
+	uint64_t node_guid;
+	unsigned gid_count;
+	struct emu_identity_gid {
+		uint8_t raw[16];
+		uint8_t type;		/* 0 IB, 1 RoCE v1, 2 RoCE v2 */
+		uint32_t netdev_ifindex;
+		char netdev[16];
+	} gid[32];
+	uint8_t mac[6];
+};
+int emu_identity(struct emu_identity *out);
+
+/* 0 or -errno; says once that the NIC is emulated. */
+int emu_open(struct uv_file **out);
+void emu_close(struct uv_file *file);
+
+int emu_ioctl(struct uv_file *file, void *call);
+ssize_t emu_write(struct uv_file *file, const void *command, size_t bytes);
+int emu_mmap(struct uv_file *file, void *hint, size_t bytes, int prot, int flags,
+	     uint64_t offset, void **out);
+
+/* Lend time.  Cheap; safe at any moment and for any number. */
+void emu_rang(uint32_t qpn);
+void emu_posted_recv(uint32_t qpn);
+void emu_lend(void);
+void emu_armed(struct uv_file *file, uint32_t cq_handle);
+#endif
