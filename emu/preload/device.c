@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The character device: opening it, and the calls that go to an open one.
+ *
+ * Descriptors that are not ours cost a load and a branch.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+#include "emu/emu.h"
+#include "emu/preload/files.h"
+#include "emu/preload/real.h"
+#include "emu/preload/shim.h"
+
+bool shim_is_on(void)
+{
+	static int state;		/* 0: not asked yet, 1: on, 2: off */
+	const char *nic;
+
+	if (!__atomic_load_n(&state, __ATOMIC_RELAXED)) {
+		nic = getenv("VERBENA_NIC");
+		__atomic_store_n(&state, nic && !strcmp(nic, "hw") ? 2 : 1, __ATOMIC_RELAXED);
+	}
+	return state == 1;
+}
+
+static int fail(int error)
+{
+	errno = -error;
+	return -1;
+}
+
+static int device_attach(int fd)
+{
+	struct uv_file *uv;
+	int error;
+
+	guard_prepare();
+	error = emu_open(&uv);
+	if (error)
+		return error;
+	error = guard_take();
+	if (!error)
+		error = files_add(fd, uv);
+	if (error)
+		emu_close(uv);
+	return error;
+}
+
+int device_open(int flags)
+{
+	int fd = memfd_create(EMU_UVERBS_NAME, flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
+	int error;
+
+	if (fd < 0)
+		return -1;
+	error = device_attach(fd);
+	if (!error)
+		return fd;
+	real()->close(fd);
+	return fail(error);
+}
+
+void device_stat(struct stat *st)
+{
+	st->st_mode = S_IFCHR | 0666;
+	st->st_rdev = makedev(EMU_DEV_MAJOR, EMU_DEV_MINOR);
+	st->st_size = 0;
+	st->st_blocks = 0;
+}
+
+SHIM_EXPORT int ioctl(int fd, unsigned long request, ...)
+{
+	struct shim_file *file;
+	va_list rest;
+	void *argument;
+	int error;
+
+	va_start(rest, request);
+	argument = va_arg(rest, void *);
+	va_end(rest);
+	file = files_get(fd);
+	if (__builtin_expect(!file, 1))
+		return real()->ioctl(fd, request, argument);
+	if (request != RDMA_VERBS_IOCTL)
+		error = real()->ioctl(fd, request, argument) < 0 ? -errno : 0;
+	else
+		error = files_device(file) ? emu_ioctl(files_device(file), argument) : -EIO;
+	files_put(file);
+	return error < 0 ? fail(error) : error;
+}
+
+SHIM_EXPORT ssize_t write(int fd, const void *bytes, size_t count)
+{
+	struct shim_file *file = files_get(fd);
+	ssize_t done;
+
+	if (__builtin_expect(!file, 1))
+		return real()->write(fd, bytes, count);
+	done = files_device(file) ? emu_write(files_device(file), bytes, count) : -EIO;
+	files_put(file);
+	return done < 0 ? fail((int)done) : done;
+}
+
+SHIM_EXPORT void *mmap(void *hint, size_t bytes, int prot, int flags, int fd, off_t offset)
+{
+	struct shim_file *file = flags & MAP_ANONYMOUS ? NULL : files_get(fd);
+	void *address = NULL;
+	int error;
+
+	if (__builtin_expect(!file, 1))
+		return real()->mmap(hint, bytes, prot, flags, fd, offset);
+	error = files_device(file) ? emu_mmap(files_device(file), hint, bytes, prot, flags,
+					      (uint64_t)offset, &address) : -EIO;
+	files_put(file);
+	if (!error)
+		return address;
+	errno = -error;
+	return MAP_FAILED;
+}
+
+SHIM_EXPORT void *mmap64(void *hint, size_t bytes, int prot, int flags, int fd, off64_t offset)
+	__attribute__((alias("mmap")));
+
+SHIM_EXPORT int close(int fd)
+{
+	struct shim_file *file = files_take(fd);
+	int result = real()->close(fd);
+
+	if (__builtin_expect(file != NULL, 0))
+		files_put(file);
+	return result;
+}
+
+static int duplicated(int fd, int new_fd)
+{
+	if (__builtin_expect(files_count != 0, 0) && new_fd >= 0)
+		files_dup(fd, new_fd);
+	return new_fd;
+}
+
+SHIM_EXPORT int dup(int fd)
+{
+	return duplicated(fd, real()->dup(fd));
+}
+
+SHIM_EXPORT int dup2(int fd, int new_fd)
+{
+	return duplicated(fd, real()->dup2(fd, new_fd));
+}
+
+SHIM_EXPORT int dup3(int fd, int new_fd, int flags)
+{
+	return duplicated(fd, real()->dup3(fd, new_fd, flags));
+}
+
+SHIM_EXPORT int fcntl(int fd, int command, ...)
+{
+	va_list rest;
+	void *argument;
+	int result;
+
+	va_start(rest, command);
+	argument = va_arg(rest, void *);
+	va_end(rest);
+	result = real()->fcntl(fd, command, argument);
+	if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
+		return duplicated(fd, result);
+	return result;
+}
+
+SHIM_EXPORT int fcntl64(int fd, int command, ...) __attribute__((alias("fcntl")));

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Lending time: the calls that never enter the kernel.
+ *
+ * libibverbs jumps to the driver through tables in the context, in extended CQs and in
+ * extended QPs.  The entries that ring a doorbell or find a CQ empty are replaced by ones
+ * that call the original and then let the engine run.  A program that reaches the driver
+ * in another way (dlsym, mlx5dv rings) still works: the NIC thread finds its doorbells.
+ *
+ * An original is known by its slot number, which each replacement has built in; so there is
+ * nothing to look up in a poll and nothing to free with the object.  Drivers have a handful of
+ * variants of an entry; what finds no slot stays as it was.
+ *
+ * The only file of the emulator that includes verbs.h.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include "emu/emu.h"
+#include "emu/preload/files.h"
+#include "emu/preload/real.h"
+
+#define SLOTS_4(X, what)	X(0, what) X(1, what) X(2, what) X(3, what)
+#define SLOTS_32(X, what)						\
+	SLOTS_4(X, what)						\
+	X(4, what)  X(5, what)  X(6, what)  X(7, what)  X(8, what)  X(9, what)  X(10, what)	\
+	X(11, what) X(12, what) X(13, what) X(14, what) X(15, what) X(16, what) X(17, what)	\
+	X(18, what) X(19, what) X(20, what) X(21, what) X(22, what) X(23, what) X(24, what)	\
+	X(25, what) X(26, what) X(27, what) X(28, what) X(29, what) X(30, what) X(31, what)
+
+typedef void entry_fn(void);	/* any entry; cast back before it is called */
+
+/* The replacements of one entry, and the originals behind them. */
+struct slots {
+	entry_fn *const *replacement;
+	entry_fn **original;
+	unsigned count;
+};
+
+static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The replacement for @entry; @entry itself if it is one, is NULL, or no slot is left. */
+static entry_fn *slot_replacement(const struct slots *s, entry_fn *entry)
+{
+	entry_fn *found = entry;
+
+	if (!entry)
+		return entry;
+	for (unsigned i = 0; i < s->count; i++)
+		if (s->replacement[i] == entry)
+			return entry;
+	pthread_mutex_lock(&slots_lock);
+	for (unsigned i = 0; i < s->count; i++) {
+		if (s->original[i] && s->original[i] != entry)
+			continue;
+		__atomic_store_n(&s->original[i], entry, __ATOMIC_RELEASE);
+		found = s->replacement[i];
+		break;
+	}
+	pthread_mutex_unlock(&slots_lock);
+	return found;
+}
+
+/* Does not name the type of the member, which differs from entry to entry. */
+#define REPLACE(member, slots) \
+	((member) = (__typeof__(member))slot_replacement(&(slots), (entry_fn *)(member)))
+
+#define ROW(n, what)	(entry_fn *)what##_##n,
+#define SLOTS_TABLE(what, EACH)							\
+	static entry_fn *const what##_replacements[] = { EACH(ROW, what) };	\
+	static const struct slots what##_slots = {				\
+		what##_replacements, (entry_fn **)what##_originals,		\
+		sizeof what##_replacements / sizeof *what##_replacements,	\
+	};
+
+/* poll_cq: an empty CQ is a thread with time to lend. */
+static int (*poll_cq_originals[4])(struct ibv_cq *, int, struct ibv_wc *);
+
+static inline int poll_cq(unsigned slot, struct ibv_cq *cq, int count, struct ibv_wc *wc)
+{
+	int found = poll_cq_originals[slot](cq, count, wc);
+
+	if (found || !count)
+		return found;
+	emu_lend();
+	return poll_cq_originals[slot](cq, count, wc);
+}
+
+#define POLL_CQ(n, what)							\
+	static int poll_cq_##n(struct ibv_cq *cq, int count, struct ibv_wc *wc)	\
+	{									\
+		return poll_cq(n, cq, count, wc);				\
+	}
+SLOTS_4(POLL_CQ, )
+SLOTS_TABLE(poll_cq, SLOTS_4)
+
+/* start_poll: the same.  next_poll is not touched: whoever drains a CQ comes back to start_poll,
+ * and in between the driver holds the CQ's lock. */
+static int (*start_poll_originals[32])(struct ibv_cq_ex *, struct ibv_poll_cq_attr *);
+
+static inline int start_poll(unsigned slot, struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
+{
+	int error = start_poll_originals[slot](cq, attr);
+
+	if (error != ENOENT)
+		return error;
+	emu_lend();
+	return start_poll_originals[slot](cq, attr);
+}
+
+#define START_POLL(n, what)							\
+	static int start_poll_##n(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)	\
+	{									\
+		return start_poll(n, cq, attr);					\
+	}
+SLOTS_32(START_POLL, )
+SLOTS_TABLE(start_poll, SLOTS_32)
+
+/* post_send: a failed list may have posted its beginning, so the doorbell counts either way. */
+static int (*post_send_originals[4])(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
+
+#define POST_SEND(n, what)							\
+	static int post_send_##n(struct ibv_qp *qp, struct ibv_send_wr *wr,	\
+				 struct ibv_send_wr **bad_wr)			\
+	{									\
+		int error = post_send_originals[n](qp, wr, bad_wr);		\
+										\
+		emu_rang(qp->qp_num);						\
+		return error;							\
+	}
+SLOTS_4(POST_SEND, )
+SLOTS_TABLE(post_send, SLOTS_4)
+
+/* post_recv: receives are found in the record when a message comes; but a QP that has failed
+ * flushes what is posted to it. */
+static int (*post_recv_originals[4])(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **);
+
+#define POST_RECV(n, what)							\
+	static int post_recv_##n(struct ibv_qp *qp, struct ibv_recv_wr *wr,	\
+				 struct ibv_recv_wr **bad_wr)			\
+	{									\
+		int error = post_recv_originals[n](qp, wr, bad_wr);		\
+										\
+		emu_posted_recv(qp->qp_num);					\
+		return error;							\
+	}
+SLOTS_4(POST_RECV, )
+SLOTS_TABLE(post_recv, SLOTS_4)
+
+static int (*bind_mw_originals[4])(struct ibv_qp *, struct ibv_mw *, struct ibv_mw_bind *);
+
+#define BIND_MW(n, what)							\
+	static int bind_mw_##n(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind) \
+	{									\
+		int error = bind_mw_originals[n](qp, mw, bind);			\
+										\
+		emu_rang(qp->qp_num);						\
+		return error;							\
+	}
+SLOTS_4(BIND_MW, )
+SLOTS_TABLE(bind_mw, SLOTS_4)
+
+static int (*req_notify_cq_originals[4])(struct ibv_cq *, int);
+
+static void cq_armed(const struct ibv_cq *cq)
+{
+	struct shim_file *file = files_get(cq->context->cmd_fd);
+
+	if (!file)
+		return;
+	if (files_device(file))
+		emu_armed(files_device(file), cq->handle);
+	files_put(file);
+}
+
+#define REQ_NOTIFY_CQ(n, what)							\
+	static int req_notify_cq_##n(struct ibv_cq *cq, int solicited_only)	\
+	{									\
+		int error = req_notify_cq_originals[n](cq, solicited_only);	\
+										\
+		cq_armed(cq);							\
+		return error;							\
+	}
+SLOTS_4(REQ_NOTIFY_CQ, )
+SLOTS_TABLE(req_notify_cq, SLOTS_4)
+
+/* wr_complete rings; wr_abort does not.  The driver exchanges wr_complete when the QP changes its
+ * state, so wr_start, which it leaves alone, puts ours back. */
+static int (*wr_complete_originals[8])(struct ibv_qp_ex *);
+
+#define WR_COMPLETE(n, what)							\
+	static int wr_complete_##n(struct ibv_qp_ex *qp)			\
+	{									\
+		int error = wr_complete_originals[n](qp);			\
+										\
+		emu_rang(qp->qp_base.qp_num);					\
+		return error;							\
+	}
+#define SLOTS_8(X, what) SLOTS_4(X, what) X(4, what) X(5, what) X(6, what) X(7, what)
+SLOTS_8(WR_COMPLETE, )
+SLOTS_TABLE(wr_complete, SLOTS_8)
+
+static void (*wr_start_originals[4])(struct ibv_qp_ex *);
+
+#define WR_START(n, what)							\
+	static void wr_start_##n(struct ibv_qp_ex *qp)				\
+	{									\
+		wr_start_originals[n](qp);					\
+		REPLACE(qp->wr_complete, wr_complete_slots);			\
+	}
+SLOTS_4(WR_START, )
+SLOTS_TABLE(wr_start, SLOTS_4)
+
+static struct ibv_cq_ex *cq_ex_patch(struct ibv_cq_ex *cq)
+{
+	if (cq)
+		REPLACE(cq->start_poll, start_poll_slots);
+	return cq;
+}
+
+/* Extended CQs come from an inline function that jumps through the context. */
+static struct ibv_cq_ex *(*create_cq_ex_originals[4])(struct ibv_context *,
+						      struct ibv_cq_init_attr_ex *);
+
+#define CREATE_CQ_EX(n, what)							\
+	static struct ibv_cq_ex *create_cq_ex_##n(struct ibv_context *context,	\
+						  struct ibv_cq_init_attr_ex *attr) \
+	{									\
+		return cq_ex_patch(create_cq_ex_originals[n](context, attr));	\
+	}
+SLOTS_4(CREATE_CQ_EX, )
+SLOTS_TABLE(create_cq_ex, SLOTS_4)
+
+static bool is_ours(const struct ibv_context *context)
+{
+	struct shim_file *file = files_get(context->cmd_fd);
+
+	if (file)
+		files_put(file);
+	return file != NULL;
+}
+
+static struct ibv_context *context_patch(struct ibv_context *context)
+{
+	struct verbs_context *extended;
+
+	if (!context || !is_ours(context))
+		return context;
+	REPLACE(context->ops.poll_cq, poll_cq_slots);
+	REPLACE(context->ops.post_send, post_send_slots);
+	REPLACE(context->ops.post_recv, post_recv_slots);
+	REPLACE(context->ops.bind_mw, bind_mw_slots);
+	REPLACE(context->ops.req_notify_cq, req_notify_cq_slots);
+	extended = verbs_get_ctx_op(context, create_cq_ex);
+	if (extended)
+		REPLACE(extended->create_cq_ex, create_cq_ex_slots);
+	return context;
+}
+
+/*
+ * The real function, in whatever library of the process has it: programs that load libibverbs
+ * privately (Python, plugins) do not have it where RTLD_NEXT looks.
+ */
+static void *find_verb(const char *name, const char *version, const char *library)
+{
+	void *verb = dlvsym(RTLD_NEXT, name, version);
+	void *handle;
+
+	if (verb)
+		return verb;
+	handle = dlopen(library, RTLD_NOLOAD | RTLD_LAZY);
+	if (handle) {
+		verb = dlvsym(handle, name, version);
+		dlclose(handle);	/* the count that NOLOAD added; the library stays */
+	}
+	if (!verb)
+		errno = ENOSYS;
+	return verb;
+}
+
+#define LIBIBVERBS	"libibverbs.so.1"
+#define LIBMLX5		"libmlx5.so.1"
+
+SHIM_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	struct ibv_context *(*verb)(struct ibv_device *) =
+		find_verb("ibv_open_device", "IBVERBS_1.1", LIBIBVERBS);
+
+	return verb ? context_patch(verb(device)) : NULL;
+}
+
+SHIM_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
+{
+	struct ibv_context *(*verb)(int) =
+		find_verb("ibv_import_device", "IBVERBS_1.10", LIBIBVERBS);
+
+	return verb ? context_patch(verb(cmd_fd)) : NULL;
+}
+
+/* Every user of an extended QP gets it from here. */
+SHIM_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+{
+	struct ibv_qp_ex *(*verb)(struct ibv_qp *) =
+		find_verb("ibv_qp_to_qp_ex", "IBVERBS_1.6", LIBIBVERBS);
+	struct ibv_qp_ex *extended = verb ? verb(qp) : NULL;
+
+	if (extended && is_ours(qp->context)) {
+		REPLACE(extended->wr_start, wr_start_slots);
+		REPLACE(extended->wr_complete, wr_complete_slots);
+	}
+	return extended;
+}
+
+/* mlx5dv goes around the context's tables. */
+SHIM_EXPORT struct ibv_context *mlx5dv_open_device(struct ibv_device *device, void *attr);
+struct ibv_context *mlx5dv_open_device(struct ibv_device *device, void *attr)
+{
+	struct ibv_context *(*verb)(struct ibv_device *, void *) =
+		find_verb("mlx5dv_open_device", "MLX5_1.7", LIBMLX5);
+
+	return verb ? context_patch(verb(device, attr)) : NULL;
+}
+
+SHIM_EXPORT struct ibv_cq_ex *mlx5dv_create_cq(struct ibv_context *context,
+					       struct ibv_cq_init_attr_ex *attr, void *mlx5_attr);
+struct ibv_cq_ex *mlx5dv_create_cq(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr,
+				   void *mlx5_attr)
+{
+	struct ibv_cq_ex *(*verb)(struct ibv_context *, struct ibv_cq_init_attr_ex *, void *) =
+		find_verb("mlx5dv_create_cq", "MLX5_1.1", LIBMLX5);
+	struct ibv_cq_ex *cq = verb ? verb(context, attr, mlx5_attr) : NULL;
+
+	return cq && is_ours(context) ? cq_ex_patch(cq) : cq;
+}

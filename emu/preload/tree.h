@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The emulated part of sysfs, as ordinary files.
+ *
+ * One tree serves all processes of a user that see the same NIC: its name is a hash of its
+ * contents, and it appears complete by one rename.
+ */
+#ifndef EMU_PRELOAD_TREE_H
+#define EMU_PRELOAD_TREE_H
+#include <stdint.h>
+
+struct emu_identity;
+
+/* The directory that stands for /sys, made at the first call; NULL and errno. */
+const char *tree_root(void);
+
+/* One file of the tree.  @text is its content, with @is_link the target of a symbolic link. */
+typedef int tree_emit_fn(void *ctx, const char *path, const char *text, bool is_link);
+
+/* Calls @emit for every file, in a fixed order, until one returns non-zero. */
+int tree_describe(const struct emu_identity *id, tree_emit_fn *emit, void *ctx);
+
+/* Makes the tree below @base, unless it is there; its path in @out.  0 or -errno */
+int tree_make(const struct emu_identity *id, const char *base, char *out, unsigned bytes);
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The parts of the verbena command.
+ *
+ * Exit status: 2 for a wrong use of verbena itself; otherwise what the subcommand says.
+ */
+#ifndef TOOLS_VERBENA_H
+#define TOOLS_VERBENA_H
+#include <stddef.h>
+
+#define EXIT_USAGE		2
+#define EXIT_CANNOT_EXECUTE	126	/* as shells have it */
+#define EXIT_NOT_FOUND		127
+
+/* One line on stderr; returns EXIT_USAGE. */
+int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* verbena run: returns only if the program could not be started. */
+int run_main(int argc, char **argv);
+
+/* The shim that belongs to this executable.  0, or -errno */
+int preload_find(char *out, size_t bytes);
+
+/*
+ * LD_PRELOAD with @shim in front of @before (may be NULL), which keeps everything but an earlier
+ * shim: a nested run does not load two.  Allocated; NULL without memory.
+ */
+char *preload_list(const char *sanitizer, const char *shim, const char *before);
+#endif
