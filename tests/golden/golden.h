@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Golden vectors: what the distribution's libmlx5 writes for known work requests.
+ *
+ * Shared by the files of golden_record.  None of them includes hw-models: the text that
+ * goes beside the bytes is computed from the work request, so that our decoder is compared
+ * with what was asked for and not with itself.
+ */
+#ifndef TESTS_GOLDEN_GOLDEN_H
+#define TESTS_GOLDEN_GOLDEN_H
+#include <infiniband/mlx5dv.h>
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define BLOCK_BYTES	64
+#define UNIT_BYTES	16
+#define WQE_BLOCKS_MAX	16
+#define PIECES_MAX	32
+#define POISON		0xa5	/* stands wherever libmlx5 wrote nothing */
+
+/* Fixed, so that a second recording gives the same bytes. */
+#define BUFFER_ADDR	UINT64_C(0x200000000000)
+#define BUFFER_BYTES	(UINT64_C(4) << 20)
+#define PIECE_STEP	UINT64_C(0x11003)
+#define REMOTE_ADDR	UINT64_C(0x0000200000123458)
+#define IMM		UINT32_C(0x0badcafe)
+#define INVALIDATE	UINT32_C(0x00c0ffee)
+#define COMPARE		UINT64_C(0x0123456789abcdef)
+#define SWAP		UINT64_C(0xfedcba9876543210)
+#define ADD		UINT64_C(0x1122334455667788)
+
+enum api { API_OLD = 1, API_EX = 2 };		/* ibv_post_send(), ibv_wr_*() */
+#define API_BOTH (API_OLD | API_EX)
+
+/* Where in the ring a WQE is to begin. */
+enum place {
+	AT_NEXT,		/* wherever the one before it ended              */
+	AT_LAST_BLOCK,		/* so that what is longer than a block wraps      */
+	AT_INDEX_WRAP,		/* block 0xffff: the counter itself wraps as well */
+};
+
+struct request {
+	const char *name;
+	enum ibv_wr_opcode opcode;
+	unsigned flags;		/* IBV_SEND_*                          */
+	unsigned pieces;	/* piece i has bytes[i % 4]             */
+	uint32_t bytes[4];
+	enum place place;
+	uint64_t remote_addr;	/* 0: REMOTE_ADDR                        */
+	const char *outcome;	/* the decode text from here on, if what libmlx5 writes is
+				 * not what was asked for, or is not supported yet */
+	uint8_t apis;		/* 0: both */
+};
+extern const struct request send_requests[];
+extern const unsigned send_request_count;
+extern const struct request signal_all_requests[];
+extern const unsigned signal_all_request_count;
+
+struct recv_request {
+	const char *name;
+	unsigned room;		/* max_recv_sge of the queue */
+	unsigned pieces;
+	uint32_t bytes[4];
+	const char *outcome;
+};
+extern const struct recv_request recv_requests[];
+extern const unsigned recv_request_count;
+
+struct world {
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_mr *local[2];	/* pieces take turns */
+	struct ibv_mr *remote;
+	const char *folder;		/* where the fixtures go */
+};
+
+struct queue {
+	struct world *world;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct mlx5dv_qp dv;
+	enum api api;
+	bool signals_all;
+	bool follows_umr;		/* the next WQE gets a small fence  */
+	uint32_t produced;		/* blocks, counted from the requests */
+	uint32_t received;		/* receives posted                    */
+	uint32_t completed;		/* completions polled                  */
+};
+
+void fail(const char *what);		/* with errno; does not return */
+
+/* queue.c: a QP that is in ERR, so that whatever is posted is flushed and never done. */
+struct queue *queue_open(struct world *w, enum api api, bool signals_all, unsigned recv_room);
+void queue_close(struct queue *q);
+void queue_drain(struct queue *q, unsigned completions);
+uint64_t piece_addr(unsigned i);
+uint32_t piece_lkey(const struct queue *q, unsigned i);
+
+/* post.c */
+void post(struct queue *q, const struct request *r, unsigned times);
+void post_recv(struct queue *q, const struct recv_request *r, unsigned times);
+
+/* expect.c: counted and printed from the request alone. */
+unsigned expect_units(const struct queue *q, const struct request *r);
+void expect_text(FILE *out, const struct queue *q, const struct request *r);
+void expect_recv_text(FILE *out, const struct queue *q, const struct recv_request *r);
+const char *expect_name(enum ibv_wr_opcode opcode);
+uint8_t expect_opcode(enum ibv_wr_opcode opcode);
+
+/* table.c: doorbell records, doorbell registers, arm words. */
+FILE *fixture_open(const struct world *w, const char *folder, const char *name,
+		   const char *suffix);
+void record_table_open(const struct world *w, const char *name);
+void record_table_row(const struct queue *q, const char *name);
+void uar_table_open(const struct world *w, const char *name);
+void uar_clear(const struct queue *q);
+void uar_table_row(const struct queue *q, const struct request *last, const char *name);
+void tables_close(void);
+void arm_record(struct world *w);
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * golden_record FOLDER: post the requests of requests.c through whatever libmlx5 is
+ * installed, and write down the bytes that it leaves in the queues.
+ *
+ * Only public interfaces are used: verbs, and mlx5dv to find the queues.  For each request
+ * there are NAME.hex, the bytes, and NAME.txt, what they must decode to.  Before each request
+ * the ring is filled with POISON, so that what libmlx5 does not write can be seen
+ * and can't be taken for zeros.  record.sh runs it on the emulated device.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "golden.h"
+
+#define SECONDS_MAX	120
+#define INDEX_LAST	0xffffu
+
+static const char *const api_names[] = {
+	[API_OLD] = "ibv_post_send()", [API_EX] = "ibv_wr_*()",
+};
+static const char *const api_prefixes[] = { [API_OLD] = "old", [API_EX] = "ex" };
+
+/* ---- the device ---- */
+
+static void buffer_map(void)
+{
+	uint8_t *buffer = mmap((void *)(uintptr_t)BUFFER_ADDR, BUFFER_BYTES,
+			       PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (buffer == MAP_FAILED)
+		fail("mmap at a fixed address");
+	for (size_t i = 0; i < BUFFER_BYTES; i++)
+		buffer[i] = (uint8_t)(i * 7 + i / 251 + i / PIECE_STEP * 31);
+}
+
+static struct ibv_mr *mr_register(struct ibv_pd *pd)
+{
+	struct ibv_mr *mr = ibv_reg_mr(pd, (void *)(uintptr_t)BUFFER_ADDR, BUFFER_BYTES,
+				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+
+	if (!mr)
+		fail("ibv_reg_mr");
+	return mr;
+}
+
+static void world_open(struct world *w)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	if (!list || !list[0])
+		fail("no device");
+	w->context = ibv_open_device(list[0]);
+	ibv_free_device_list(list);
+	if (!w->context)
+		fail("ibv_open_device");
+	w->pd = ibv_alloc_pd(w->context);
+	if (!w->pd)
+		fail("ibv_alloc_pd");
+	buffer_map();
+	for (unsigned i = 0; i < 2; i++)
+		w->local[i] = mr_register(w->pd);
+	w->remote = mr_register(w->pd);
+}
+
+static void world_close(struct world *w)
+{
+	if (ibv_dereg_mr(w->remote) || ibv_dereg_mr(w->local[1]) || ibv_dereg_mr(w->local[0]) ||
+	    ibv_dealloc_pd(w->pd) || ibv_close_device(w->context))
+		fail("closing the device");
+}
+
+/* ---- send queues ---- */
+
+static uint8_t *unit_at(const struct queue *q, uint32_t first_block, unsigned unit)
+{
+	size_t units = (size_t)q->dv.sq.wqe_cnt * (BLOCK_BYTES / UNIT_BYTES);
+	size_t at = (size_t)(first_block % q->dv.sq.wqe_cnt) * (BLOCK_BYTES / UNIT_BYTES) + unit;
+
+	return (uint8_t *)q->dv.sq.buf + at % units * UNIT_BYTES;
+}
+
+/* Everything has completed, so the whole ring is ours. */
+static void ring_poison(const struct queue *q)
+{
+	memset(q->dv.sq.buf, POISON, (size_t)q->dv.sq.wqe_cnt * BLOCK_BYTES);
+}
+
+static void post_and_drain(struct queue *q, const struct request *r)
+{
+	post(q, r, 1);
+	queue_drain(q, 1);
+}
+
+/* Long requests while the place is far, then one block at a time. */
+static void go_to(struct queue *q, enum place place)
+{
+	static const struct request step = { .name = "step", .opcode = IBV_WR_SEND };
+	static const struct request stride = { .name = "stride", .opcode = IBV_WR_SEND,
+		.flags = IBV_SEND_INLINE, .pieces = 1, .bytes = { 812 } };
+	uint32_t mask = place == AT_INDEX_WRAP ? INDEX_LAST : q->dv.sq.wqe_cnt - 1;
+
+	if (place == AT_NEXT)
+		return;
+	while ((q->produced & mask) != mask)
+		post_and_drain(q, mask - (q->produced & mask) > WQE_BLOCKS_MAX ? &stride : &step);
+}
+
+static void print_units(FILE *out, const struct queue *q, uint32_t first_block, unsigned units)
+{
+	for (unsigned unit = 0; unit < units; unit++) {
+		const uint8_t *at = unit_at(q, first_block, unit);
+
+		for (unsigned i = 0; i < UNIT_BYTES; i++)
+			fprintf(out, i % 4 || !i ? "%02x" : " %02x", at[i]);
+		fputc('\n', out);
+	}
+}
+
+static void record(struct queue *q, const struct request *r)
+{
+	unsigned units = expect_units(q, r);
+	uint32_t first;
+	char name[128];
+	FILE *out;
+
+	go_to(q, r->place);
+	ring_poison(q);
+	uar_clear(q);
+	first = q->produced;
+	snprintf(name, sizeof name, "%s_%s", api_prefixes[q->api], r->name);
+	out = fixture_open(q->world, "wqe", name, "txt");
+	expect_text(out, q, r);
+	if (fclose(out))
+		fail(name);
+	post(q, r, 1);
+	out = fixture_open(q->world, "wqe", name, "hex");
+	fprintf(out, "# %s, block %u of %u\n", api_names[q->api], first % q->dv.sq.wqe_cnt,
+		q->dv.sq.wqe_cnt);
+	print_units(out, q, first, units);
+	if (fclose(out))
+		fail(name);
+	record_table_row(q, r->name);
+	uar_table_row(q, r, r->name);
+	queue_drain(q, 1);
+}
+
+/* Three in one call ring once, with the last one's control segment. */
+static void record_list(struct queue *q, const char *name, const struct request *r)
+{
+	uar_clear(q);
+	post(q, r, 3);
+	record_table_row(q, name);
+	uar_table_row(q, r, name);
+	queue_drain(q, 3);
+}
+
+static void record_sends(struct world *w, enum api api)
+{
+	static const struct request one_block = { .name = "list", .opcode = IBV_WR_RDMA_WRITE,
+		.pieces = 1, .bytes = { 64 } };
+	static const struct request inlined = { .name = "list", .opcode = IBV_WR_SEND,
+		.flags = IBV_SEND_INLINE, .pieces = 1, .bytes = { 200 } };
+	struct queue *q = queue_open(w, api, false, 1);
+	const char *name = api == API_OLD ? "send_old" : "send_ex";
+
+	record_table_open(w, name);
+	uar_table_open(w, name);
+	for (unsigned i = 0; i < send_request_count; i++)
+		if (!send_requests[i].apis || send_requests[i].apis & api)
+			record(q, &send_requests[i]);
+	record_list(q, "3_times_1_block", &one_block);
+	record_list(q, "3_times_4_blocks", &inlined);
+	queue_close(q);
+	q = queue_open(w, api, true, 1);
+	for (unsigned i = 0; i < signal_all_request_count; i++)
+		record(q, &signal_all_requests[i]);
+	queue_close(q);
+}
+
+/* ---- receive queues ---- */
+
+static void record_recv(struct queue *q, const struct recv_request *r)
+{
+	size_t stride = q->dv.rq.stride;
+	uint8_t *slot = (uint8_t *)q->dv.rq.buf + q->received % q->dv.rq.wqe_cnt * stride;
+	FILE *out = fixture_open(q->world, "recv", r->name, "txt");
+
+	expect_recv_text(out, q, r);
+	if (fclose(out))
+		fail(r->name);
+	memset(q->dv.rq.buf, POISON, q->dv.rq.wqe_cnt * stride);
+	out = fixture_open(q->world, "recv", r->name, "hex");
+	fprintf(out, "# ibv_post_recv(), slot %u of %u\n", q->received % q->dv.rq.wqe_cnt,
+		q->dv.rq.wqe_cnt);
+	post_recv(q, r, 1);
+	for (size_t i = 0; i < stride; i++)
+		fprintf(out, "%02x%s", slot[i],
+			i % UNIT_BYTES == UNIT_BYTES - 1 ? "\n" : i % 4 == 3 ? " " : "");
+	if (fclose(out))
+		fail(r->name);
+	record_table_row(q, r->name);
+	queue_drain(q, 1);
+}
+
+static void record_recv_counter(struct queue *q)
+{
+	static const struct recv_request step = { "step", 1, 1, { 64 }, NULL };
+
+	while ((q->received & INDEX_LAST) != INDEX_LAST - 1) {
+		post_recv(q, &step, 1);
+		queue_drain(q, 1);
+	}
+	post_recv(q, &step, 1);
+	record_table_row(q, "receive_ffff");
+	queue_drain(q, 1);
+	post_recv(q, &step, 3);
+	record_table_row(q, "3_more");
+	queue_drain(q, 3);
+}
+
+static void record_recvs(struct world *w)
+{
+	static const unsigned rooms[] = { 1, 4, 30 };
+
+	record_table_open(w, "recv");
+	for (unsigned room = 0; room < sizeof rooms / sizeof *rooms; room++) {
+		struct queue *q = queue_open(w, API_OLD, false, rooms[room]);
+
+		for (unsigned i = 0; i < recv_request_count; i++)
+			if (recv_requests[i].room == rooms[room])
+				record_recv(q, &recv_requests[i]);
+		if (rooms[room] == 1)
+			record_recv_counter(q);
+		queue_close(q);
+	}
+	tables_close();
+}
+
+int main(int argc, char **argv)
+{
+	struct world world = { .folder = argc == 2 ? argv[1] : NULL };
+
+	if (!world.folder) {
+		fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
+		return 2;
+	}
+	if (mkdir(world.folder, 0777) && errno != EEXIST)
+		fail(world.folder);
+	alarm(SECONDS_MAX);
+	world_open(&world);
+	record_sends(&world, API_OLD);
+	record_sends(&world, API_EX);
+	record_recvs(&world);
+	arm_record(&world);
+	world_close(&world);
+	return 0;
+}
