@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 #include "emu/emu.h"
@@ -22,6 +23,7 @@
 #include "emu/identity.h"
 #include "emu/mem/mem.h"
 #include "emu/obj/obj.h"
+#include "emu/share/share.h"
 #include "emu/uverbs/uverbs.h"
 #include "emu/wire/wire.h"
 #include "hw-models/ib_packet.h"
@@ -35,6 +37,7 @@ struct emu_function {
 	struct why_ring why;
 	struct fabric *fabric;
 	struct wire *wire;
+	struct share *share;		/* NULL: peers can't execute here, nor we there */
 	struct engine *engine;
 	int cq_blocks, pd_blocks;	/* handed out; nobody else sees these numbers */
 };
@@ -211,6 +214,70 @@ static int fabric_begin(struct emu_function *f, const struct emu_identity *id)
 	return error;
 }
 
+/* --- where responders and keys live --- */
+
+static void *home_of_take(void *ctx, enum home_kind kind, uint32_t number, size_t bytes)
+{
+	static const enum share_kind kinds[] = {
+		[HOME_RESPONDER] = SHARE_RESPONDER, [HOME_KEY] = SHARE_KEY,
+	};
+	void *entry = share_take(ctx, kinds[kind], number);
+
+	return entry ? entry : calloc(1, bytes);	/* no room: peers use the ring */
+}
+
+static void home_of_give(void *ctx, void *entry)
+{
+	if (!share_owns(ctx, entry))
+		free(entry);
+}
+
+static void home_of_quiesce(void *ctx)
+{
+	share_quiesce(ctx);
+}
+
+static void home_of_atomics_lock(void *ctx)
+{
+	share_atomics_lock(ctx);
+}
+
+static void home_of_atomics_unlock(void *ctx)
+{
+	share_atomics_unlock(ctx);
+}
+
+/* Yama lets only descendants of a process move its memory, unless it says otherwise. */
+static void open_to_peers(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+	int scope = file ? fgetc(file) : '0';
+
+	if (file)
+		fclose(file);
+	if (scope == '1')
+		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+}
+
+/* Without a segment everything works, by packets. */
+static void segment_begin(struct emu_function *f)
+{
+	static const size_t bytes[SHARE_KIND_COUNT] = {
+		[SHARE_RESPONDER] = sizeof(struct rc_resp), [SHARE_KEY] = sizeof(struct key_entry),
+	};
+	const char *one_sided = env("VERBENA_ONE_SIDED");
+
+	if ((one_sided && !strcmp(one_sided, "ring")) || share_create(f->fabric, bytes, &f->share))
+		return;
+	f->dev.home = (struct home){
+		.take = home_of_take, .give = home_of_give, .quiesce = home_of_quiesce,
+		.atomics_lock = home_of_atomics_lock, .atomics_unlock = home_of_atomics_unlock,
+		.ctx = f->share,
+	};
+	f->dev.keys.home = f->dev.home;
+	open_to_peers();
+}
+
 static int numbers_begin(struct emu_function *f)
 {
 	struct emu_dev *dev = &f->dev;
@@ -230,7 +297,7 @@ static int engine_begin(struct emu_function *f)
 	int error = wire_shm_open(f->fabric, &f->wire);
 
 	if (!error)
-		error = engine_create(&f->dev, f->wire, &f->engine);
+		error = engine_create(&f->dev, f->wire, f->share, &f->engine);
 	if (error)
 		return error;
 	f->dev.engine = f->engine;
@@ -250,6 +317,8 @@ static void function_destroy(struct emu_function *f)
 	numbers_free(&f->dev.qpns);
 	numbers_free(&f->dev.cqns);
 	numbers_free(&f->dev.pdns);
+	if (f->share)
+		share_destroy(f->share);
 	if (f->fabric)
 		fabric_leave(f->fabric);
 	pthread_mutex_destroy(&f->dev.lock);
@@ -267,6 +336,8 @@ static int function_create(const struct emu_identity *id, struct emu_function **
 	error = mem_guard_init();
 	if (!error)
 		error = fabric_begin(f, id);
+	if (!error)
+		segment_begin(f);
 	if (!error)
 		error = numbers_begin(f);
 	if (!error)

@@ -27,7 +27,7 @@ static void qp_lost_its_cq(struct emu_qp *qp)
 	if (qp->is_armed_fatal)
 		return;
 	qp->is_armed_fatal = true;
-	qp->state = QP_ERR;
+	qp_state_set(qp, QP_ERR);
 	qp->work |= QP_WORK_FLUSH;
 	qp_event(qp, EVENT_QP_FATAL);
 }

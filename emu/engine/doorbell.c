@@ -40,14 +40,17 @@ void doorbell_serve(struct engine *e, uint32_t qpn)
 	engine_qp_kick(e, qp);
 }
 
-static void doorbells_take_all(struct engine *e)
+void records_scan(struct engine *e)
 {
 	for (uint32_t block = 0; block < NUMBER_BLOCKS; block++) {
 		void **qps = e->dev->qpns.block[block];
 
-		for (uint32_t i = 0; qps && i < NUMBER_BLOCK; i++)
-			if (qps[i])
-				doorbell_serve(e, block << NUMBER_BLOCK_BITS | i);
+		for (uint32_t i = 0; qps && i < NUMBER_BLOCK; i++) {
+			if (!qps[i] || !rc_has_doorbell(qps[i]))
+				continue;
+			e->page_rings++;
+			doorbell_serve(e, block << NUMBER_BLOCK_BITS | i);
+		}
 	}
 }
 
@@ -65,7 +68,7 @@ void doorbells_take(struct engine *e)
 		doorbell_serve(e, qpn);
 	}
 	if (atomic_exchange(&ring->has_overflowed, false))
-		doorbells_take_all(e);
+		records_scan(e);
 }
 
 /*
@@ -90,9 +93,19 @@ static void note_activity(struct engine *e)
 
 #define POLLS_THAT_ATTEND 64
 
+/* Does the NIC thread's sleep end too late for what has come up since it began? */
+static bool nic_oversleeps(const struct engine *e)
+{
+	uint64_t until_ns = atomic_load(&e->nic_until_ns);
+
+	if (until_ns == UINT64_MAX && e->page_count)
+		return true;			/* there was no page to look at yet */
+	return engine_deadline_ns(e) < until_ns;
+}
+
 /*
  * The NIC thread sleeps long only while nobody attends.  Take over from it when this thread
- * turns out to poll in earnest; shorten its sleep when a timer is due before its end.
+ * turns out to poll in earnest, and end its sleep when it would be too long.
  */
 static void nic_adjust(struct engine *e)
 {
@@ -100,8 +113,7 @@ static void nic_adjust(struct engine *e)
 
 	if (!atomic_load_explicit(&e->is_nic_asleep, memory_order_relaxed))
 		return;
-	if (activity - e->asleep_activity < POLLS_THAT_ATTEND &&
-	    engine_deadline_ns(e) >= atomic_load(&e->nic_until_ns))
+	if (activity - e->asleep_activity < POLLS_THAT_ATTEND && !nic_oversleeps(e))
 		return;
 	atomic_store(&e->is_nic_asleep, false);
 	if (e->wire)
@@ -151,9 +163,11 @@ void engine_posted_recv(struct engine *e, uint32_t qpn)
 		engine_rang(e, qpn);
 }
 
+/* A command sees the device as it is now: what was rung before it has happened. */
 void engine_enter(struct engine *e)
 {
 	pthread_mutex_lock(&e->dev->lock);
+	engine_drive(e);
 }
 
 void engine_leave(struct engine *e)

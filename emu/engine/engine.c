@@ -16,6 +16,7 @@ enum {
 	PACKETS_A_TURN = 64,			/* of one QP before the next one's turn */
 	BYTES_A_TURN = 4 << 20,
 	LOOP_PACKET_BYTES = 1 << 20,		/* of a super-packet inside the process */
+	DIRECT_BYTES = 4 << 20,			/* moved by one operation in a peer */
 	TURNS_A_STEP = 256,
 	ARRIVALS_A_STEP = 256,
 	STEPS_A_DRIVE = 64,
@@ -133,6 +134,7 @@ static bool arrive(struct engine *e, struct emu_qp *qp, const struct ib_packet *
 	}
 	if (qp->state == QP_RTR && !qp->is_established) {
 		qp->is_established = true;
+		qp_state_set(qp, QP_RTR);		/* from now on peers may execute */
 		qp_event(qp, EVENT_COMM_EST);
 	}
 	is_readable = rc_take(&e->tp, qp, p);
@@ -190,30 +192,61 @@ static const struct half halves[] = {
 	{ QP_WORK_REQUEST, rc_req_next, rc_req_sent, rc_req_unreadable },
 };
 
+/* May the next request be executed by us in the peer's process? */
+static bool is_direct(const struct engine *e, const struct emu_qp *peer, const struct half *h)
+{
+	return !peer && e->share && h->work == QP_WORK_REQUEST;
+}
+
+/* Bytes that executing it moves.  A large READ would hold the lock for long: the peer answers that
+ * piece by piece. */
+static uint32_t direct_bytes(const struct ib_packet *p)
+{
+	return p->opcode == RC_READ_REQUEST ? p->dma_bytes : p->payload_bytes;
+}
+
+enum turn { TURN_MORE, TURN_DONE, TURN_FULL };
+
+/* One packet of a QP, or what stands for it. */
+static enum turn serve_one(struct engine *e, struct emu_qp *qp, const struct half *h,
+			   uint64_t *bytes)
+{
+	struct emu_qp *peer = local_peer(e, qp);
+	uint32_t wire_max = peer || !e->wire ? LOOP_PACKET_BYTES : e->wire->ops->packet_bytes_max;
+	bool may_execute = is_direct(e, peer, h);
+	struct ib_packet p;
+	enum wire_sent sent;
+
+	if (!h->next(&e->tp, qp, may_execute ? LOOP_PACKET_BYTES : wire_max, &p))
+		return TURN_DONE;
+	if (may_execute && direct_bytes(&p) <= DIRECT_BYTES && direct_execute(e, qp, &p)) {
+		*bytes += direct_bytes(&p);
+		return TURN_MORE;
+	}
+	if (p.payload_bytes > wire_max && !h->next(&e->tp, qp, wire_max, &p))
+		return TURN_DONE;
+	sent = send(e, peer, &p);
+	if (sent == WIRE_FULL)
+		return TURN_FULL;
+	if (sent == WIRE_UNREADABLE)
+		h->unreadable(&e->tp, qp);
+	else
+		h->sent(&e->tp, qp, &p);
+	*bytes += p.payload_bytes;
+	return TURN_MORE;
+}
+
 /* Send what one half of a QP has.  False: the wire is full. */
 static bool serve_half(struct engine *e, struct emu_qp *qp, const struct half *h)
 {
+	enum turn turn = TURN_MORE;
 	uint64_t bytes = 0;
 
-	for (int i = 0; i < PACKETS_A_TURN && bytes < BYTES_A_TURN && qp->work & h->work; i++) {
-		struct emu_qp *peer = local_peer(e, qp);
-		uint32_t bytes_max = peer || !e->wire ? LOOP_PACKET_BYTES :
-				     e->wire->ops->packet_bytes_max;
-		struct ib_packet p;
-		enum wire_sent sent;
-
-		if (!h->next(&e->tp, qp, bytes_max, &p))
-			break;
-		sent = send(e, peer, &p);
-		if (sent == WIRE_FULL)
-			return false;
-		if (sent == WIRE_UNREADABLE)
-			h->unreadable(&e->tp, qp);
-		else
-			h->sent(&e->tp, qp, &p);
-		bytes += p.payload_bytes;
-	}
-	return true;
+	for (int i = 0;
+	     i < PACKETS_A_TURN && bytes < BYTES_A_TURN && qp->work & h->work && turn == TURN_MORE;
+	     i++)
+		turn = serve_one(e, qp, h, &bytes);
+	return turn != TURN_FULL;
 }
 
 static void serve(struct engine *e, struct emu_qp *qp)
@@ -303,7 +336,8 @@ uint64_t engine_deadline_ns(const struct engine *e)
 
 static const struct tp_ops engine_tp_ops = { .complete = complete };
 
-int engine_create(struct emu_dev *dev, struct wire *wire, struct engine **out)
+int engine_create(struct emu_dev *dev, struct wire *wire, struct share *share,
+		  struct engine **out)
 {
 	struct engine *e = calloc(1, sizeof *e);
 
@@ -311,6 +345,7 @@ int engine_create(struct emu_dev *dev, struct wire *wire, struct engine **out)
 		return -ENOMEM;
 	e->dev = dev;
 	e->wire = wire;
+	e->share = share;
 	e->tp.dev = dev;
 	e->tp.ops = &engine_tp_ops;
 	list_init(&e->ready);

@@ -13,11 +13,14 @@
 #include <stdint.h>
 #include "emu/obj/obj.h"
 
+struct share;
 struct wire;
 struct engine;
 
-/* @wire may be NULL: a device without peers.  The engine does not own it. */
-int engine_create(struct emu_dev *dev, struct wire *wire, struct engine **out);
+/* @wire may be NULL: a device without peers; @share too: peers get packets only.  The engine owns
+ * neither. */
+int engine_create(struct emu_dev *dev, struct wire *wire, struct share *share,
+		  struct engine **out);
 void engine_destroy(struct engine *e);
 
 /* Lock held.  One bounded step; true if work is left.  Tests call it with a virtual clock. */

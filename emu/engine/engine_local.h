@@ -39,6 +39,7 @@ struct doorbell_page {
 struct engine {
 	struct emu_dev *dev;
 	struct wire *wire;
+	struct share *share;			/* NULL: peers get packets only */
 	struct tp tp;
 	struct qp_list ready;			/* qp->work is not 0 */
 	struct qp_list blocked;			/* the wire had no room */
@@ -48,7 +49,7 @@ struct engine {
 	struct doorbell_ring doorbells;
 	struct doorbell_page *page;
 	unsigned page_count, page_size;
-	uint64_t page_rings;			/* doorbells that only the pages told of */
+	uint64_t page_rings;			/* doorbells found by looking */
 
 	/* the NIC thread */
 	pthread_t thread;
@@ -76,6 +77,10 @@ void doorbells_take(struct engine *e);
 bool doorbells_wait(struct engine *e);
 
 void doorbell_serve(struct engine *e, uint32_t qpn);
+void records_scan(struct engine *e);	/* of every QP: finds whatever nobody told of */
+
+/* direct.c: true if the packet's request was executed in the peer's place */
+bool direct_execute(struct engine *e, struct emu_qp *qp, const struct ib_packet *p);
 
 /* page.c */
 void pages_scan(struct engine *e);

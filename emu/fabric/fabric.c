@@ -242,6 +242,14 @@ uint32_t fabric_generation(struct fabric *f, unsigned member)
 	return member < FABRIC_MEMBERS_MAX ? seated_generation(f->segment, member) : 0;
 }
 
+pid_t fabric_pid(const struct fabric *f, unsigned member)
+{
+	if (member >= FABRIC_MEMBERS_MAX)
+		return 0;
+	return seat_pid(atomic_load_explicit(&f->segment->first.seat[member],
+					     memory_order_acquire));
+}
+
 uint32_t fabric_changes(const struct fabric *f)
 {
 	return atomic_load_explicit(&f->segment->first.changes, memory_order_acquire);

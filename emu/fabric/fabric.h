@@ -56,6 +56,9 @@ enum fabric_life fabric_life(struct fabric *f, unsigned member);
  * per-member state. */
 uint32_t fabric_generation(struct fabric *f, unsigned member);
 
+/* The process of a live member, 0: none. */
+pid_t fabric_pid(const struct fabric *f, unsigned member);
+
 /* Counts joins, departures and deaths that were noticed: look again when it has moved. */
 uint32_t fabric_changes(const struct fabric *f);
 

@@ -127,6 +127,16 @@ UNCHECKED int mem_store8_release(uint64_t addr, uint8_t value)
 	return 0;
 }
 
+UNCHECKED int mem_store32_release(uint64_t addr, uint32_t value)
+{
+	if (!guard_is_user(addr, 4) || addr & 3 || GUARD_ENTER())
+		return -EFAULT;
+	guard_aim(addr, 4, 0, 0);
+	__atomic_store_n((uint32_t *)at(addr), value, __ATOMIC_RELEASE);
+	guard_leave();
+	return 0;
+}
+
 UNCHECKED int mem_compare_swap(uint64_t addr, uint64_t compare, uint64_t swap, uint64_t *old_out)
 {
 	uint64_t seen = compare;

@@ -33,6 +33,7 @@ int mem_copy_in(void *dst, uint64_t src_addr, size_t bytes);
 int mem_copy_out(uint64_t dst_addr, const void *src, size_t bytes);
 int mem_load32(uint64_t addr, uint32_t *out);		/* one aligned load, acquire; raw bytes  */
 int mem_store8_release(uint64_t addr, uint8_t value);
+int mem_store32_release(uint64_t addr, uint32_t value);	/* aligned; raw bytes */
 
 /* Can @bytes at @addr be read (and written, if @writes)?  Changes no byte. */
 int mem_probe(uint64_t addr, size_t bytes, int writes);

@@ -8,7 +8,6 @@
 #include "emu/obj/key.h"
 
 #define KEY_TAG_BITS	8
-#define KEY_INDEX(key)	((key) >> KEY_TAG_BITS)
 #define KEY_TAG(key)	((uint8_t)(key))
 
 /* Index 0 would make keys that look like none; index 1 the one that ends receive lists. */
@@ -16,7 +15,7 @@
 
 int key_table_init(struct key_table *table, number_lease_fn *lease, void *lease_ctx)
 {
-	*table = (struct key_table){ 0 };
+	*table = (struct key_table){ .home = table->home };
 	table->last_tag = calloc(NUMBER_BLOCKS, sizeof *table->last_tag);
 	if (!table->last_tag)
 		return -ENOMEM;
@@ -28,10 +27,11 @@ int key_table_init(struct key_table *table, number_lease_fn *lease, void *lease_
 	return 0;
 }
 
-static void free_entries(void **entries)
+static void free_entries(struct key_table *table, void **entries)
 {
 	for (unsigned i = 0; entries && i < NUMBER_BLOCK; i++)
-		free(entries[i]);
+		if (entries[i])
+			home_give(&table->home, entries[i]);
 }
 
 void key_table_free(struct key_table *table)
@@ -39,7 +39,7 @@ void key_table_free(struct key_table *table)
 	if (!table->last_tag)
 		return;
 	for (unsigned i = 0; i < NUMBER_BLOCKS; i++) {
-		free_entries(table->indices.block[i]);
+		free_entries(table, table->indices.block[i]);
 		free(table->last_tag[i]);
 	}
 	free(table->last_tag);
@@ -65,27 +65,41 @@ static uint8_t next_tag(struct key_table *table, uint8_t last)
 	return table->next_tag;
 }
 
+static struct key_entry *entry_make(struct key_table *table, uint32_t *index_out)
+{
+	struct key_entry *entry;
+	uint32_t index;
+
+	/* The number must be known to find the entry a place; until then the table stands in. */
+	if (numbers_take(&table->indices, table, &index))
+		return NULL;
+	entry = last_tag(table, index) ?
+		home_take(&table->home, HOME_KEY, index, sizeof *entry) : NULL;
+	if (!entry) {
+		numbers_give(&table->indices, index);
+		return NULL;
+	}
+	numbers_set(&table->indices, index, entry);
+	*index_out = index;
+	return entry;
+}
+
 int key_create(struct key_table *table, const struct key_entry *entry, uint32_t *key_out)
 {
-	struct key_entry *new = malloc(sizeof *new);
 	uint32_t index;
+	struct key_entry *new = entry_make(table, &index);
 	uint8_t *last;
 
 	if (!new)
 		return -ENOMEM;
-	if (numbers_take(&table->indices, new, &index)) {
-		free(new);
-		return -ENOMEM;
-	}
 	last = last_tag(table, index);
-	if (!last) {
-		numbers_give(&table->indices, index);
-		free(new);
-		return -ENOMEM;
-	}
-	*new = *entry;
-	new->is_valid = 1;
 	new->tag = *last = next_tag(table, *last);
+	new->access = entry->access;
+	new->pdn = entry->pdn;
+	new->start = entry->start;
+	new->bytes = entry->bytes;
+	new->memory = entry->memory;
+	atomic_store_explicit(&new->is_valid, 1, memory_order_release);
 	*key_out = index << KEY_TAG_BITS | new->tag;
 	return 0;
 }
@@ -95,14 +109,15 @@ void key_destroy(struct key_table *table, uint32_t key)
 	struct key_entry *entry = numbers_find(&table->indices, KEY_INDEX(key));
 
 	assert(entry && entry->tag == KEY_TAG(key));
+	atomic_store(&entry->is_valid, 0);
+	home_quiesce(&table->home);
 	numbers_give(&table->indices, KEY_INDEX(key));
-	free(entry);
+	home_give(&table->home, entry);
 }
 
-enum why key_check(const struct key_table *table, uint32_t key, uint32_t pdn, uint32_t access,
-		   uint64_t addr, uint64_t bytes, struct iovec *out)
+enum why key_entry_check(const struct key_entry *entry, uint32_t key, uint32_t pdn,
+			 uint32_t access, uint64_t addr, uint64_t bytes, struct iovec *out)
 {
-	const struct key_entry *entry = numbers_find(&table->indices, KEY_INDEX(key));
 	uint64_t offset;
 
 	if (!entry || !entry->is_valid)
@@ -119,4 +134,11 @@ enum why key_check(const struct key_table *table, uint32_t key, uint32_t pdn, ui
 	out->iov_base = (void *)(uintptr_t)(entry->memory + offset);
 	out->iov_len = bytes;
 	return WHY_NONE;
+}
+
+enum why key_check(const struct key_table *table, uint32_t key, uint32_t pdn, uint32_t access,
+		   uint64_t addr, uint64_t bytes, struct iovec *out)
+{
+	return key_entry_check(numbers_find(&table->indices, KEY_INDEX(key)), key, pdn, access,
+			       addr, bytes, out);
 }

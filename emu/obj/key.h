@@ -10,9 +10,11 @@
  */
 #ifndef EMU_OBJ_KEY_H
 #define EMU_OBJ_KEY_H
+#include <stdatomic.h>
 #include <stdint.h>
 #include <sys/uio.h>
 #include "emu/diag/why.h"
+#include "emu/obj/home.h"
 #include "emu/obj/numbers.h"
 
 /* Access bits of the uverbs ABI. */
@@ -23,9 +25,10 @@ enum {
 	KEY_LOCAL_READ = 0,		/* every key grants it */
 };
 
-/* What a key covers.  No pointers: it is to live in shared memory. */
+/* What a key covers.  No pointers: it lives where peers may look it up. */
 struct key_entry {
-	uint8_t is_valid, tag;
+	_Atomic uint8_t is_valid;
+	uint8_t tag;
 	uint32_t access;
 	uint32_t pdn;
 	uint64_t start, bytes;		/* in the key's own address space */
@@ -33,11 +36,13 @@ struct key_entry {
 };
 
 struct key_table {
+	struct home home;		/* of the entries */
 	struct number_space indices;	/* index -> struct key_entry */
 	uint8_t next_tag;
 	uint8_t **last_tag;		/* [NUMBER_BLOCKS] of [NUMBER_BLOCK], by index */
 };
 
+/* table->home is set before. */
 int key_table_init(struct key_table *table, number_lease_fn *lease, void *lease_ctx);
 void key_table_free(struct key_table *table);
 
@@ -51,4 +56,10 @@ void key_destroy(struct key_table *table, uint32_t key);
  */
 enum why key_check(const struct key_table *table, uint32_t key, uint32_t pdn, uint32_t access,
 		   uint64_t addr, uint64_t bytes, struct iovec *out);
+
+#define KEY_INDEX(key)	((key) >> 8)
+
+/* The same of an entry that was found by the key's index, or NULL; the one place of the rules. */
+enum why key_entry_check(const struct key_entry *entry, uint32_t key, uint32_t pdn,
+			 uint32_t access, uint64_t addr, uint64_t bytes, struct iovec *out);
 #endif

@@ -120,6 +120,12 @@ int numbers_take(struct number_space *space, void *object, uint32_t *number_out)
 	return 0;
 }
 
+void numbers_set(struct number_space *space, uint32_t number, void *object)
+{
+	assert(object && numbers_find(space, number));
+	space->block[number >> NUMBER_BLOCK_BITS][number & (NUMBER_BLOCK - 1)] = object;
+}
+
 void numbers_give(struct number_space *space, uint32_t number)
 {
 	assert(numbers_find(space, number));

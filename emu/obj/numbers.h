@@ -33,6 +33,8 @@ int numbers_init(struct number_space *space, uint32_t reserved, number_lease_fn 
 		 void *lease_ctx);
 void numbers_free(struct number_space *space);
 int numbers_take(struct number_space *space, void *object, uint32_t *number_out); /* -ENOMEM */
+/* Another object for a number that is taken. */
+void numbers_set(struct number_space *space, uint32_t number, void *object);
 void numbers_give(struct number_space *space, uint32_t number);
 
 static inline void *numbers_find(const struct number_space *space, uint32_t number)

@@ -10,11 +10,13 @@
 #ifndef EMU_OBJ_OBJ_H
 #define EMU_OBJ_OBJ_H
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "emu/diag/why.h"
 #include "emu/obj/event.h"
+#include "emu/obj/home.h"
 #include "emu/obj/key.h"
 #include "emu/obj/numbers.h"
 #include "emu/obj/qp_state.h"
@@ -54,6 +56,7 @@ struct emu_dev {
 	uint16_t lid;			/* 0: the port is addressed by GIDs only */
 	uint64_t (*now_ns)(void);	/* the injected clock, monotonic */
 	struct why_ring *why;
+	struct home home;		/* of responders; of keys: in the table */
 	struct key_table keys;
 	struct number_space qpns, cqns, pdns;	/* number -> object */
 	void *engine;			/* struct engine, for uverbs/ only */
@@ -177,25 +180,41 @@ struct rc_resource {
 };
 #define RC_RESOURCES_MAX 16
 
-/* Responder half of an RC QP.  No pointers: it is to live in shared memory. */
+/*
+ * Responder half of an RC QP.  No pointers: it lives where the peer's process can execute
+ * one-sided requests in it, without a lock.  The gate is the PSN: whoever finds psn_expected
+ * to be its own packet's knows that everything before is complete, and nobody else has that
+ * packet; so psn_expected is written last, and with release.
+ */
 struct rc_resp {
-	uint32_t psn_expected;
+	/* changed by the owner only, while is_open is 0 or by ibv_modify_qp() */
+	_Atomic uint32_t is_open;	/* requests may be executed now */
+	uint32_t peer_qpn;		/* the only QP whose packets count */
+	uint32_t pdn;
+	uint32_t access;		/* qp_access_flags */
+	uint32_t mtu_bytes;
+	uint16_t pkey;
+	uint8_t resource_limit;		/* max_dest_rd_atomic */
+	uint8_t sgid[16], dgid[16];
+	/* changed by whoever executes */
+	_Atomic uint32_t psn_expected;
 	uint32_t msn;
-	uint32_t rq_consumed, rq_produced;	/* receive WQEs, free running */
 	bool is_in_message;
-	uint8_t message_kind;		/* of the message in progress; rc_resp.c               */
-	bool has_sent_nak;		/* a sequence NAK is out; silent until psn_expected   */
-	uint32_t message_bytes;		/* received so far                                     */
-	uint64_t write_va;		/* WRITE: where the next payload goes                   */
+	uint8_t message_kind;		/* of the message in progress; rc_resp.c        */
+	uint32_t message_bytes;		/* received so far                               */
+	uint64_t write_va;		/* WRITE: where the message begins                */
 	uint32_t write_rkey, write_bytes;
+	/* the owner's alone */
+	uint32_t rq_consumed, rq_produced;	/* receive WQEs, free running              */
+	bool has_sent_nak;		/* silent until psn_expected comes                  */
 	bool ack_is_due;
 	uint8_t ack_syndrome;
 	uint32_t ack_psn;
+	uint8_t resource_made;		/* entries ever made, free running                   */
+	uint8_t resource_answer;	/* the oldest not answered; == made: none             */
 	struct rc_resource resource[RC_RESOURCES_MAX];
-	uint8_t resource_made;		/* entries ever made, free running            */
-	uint8_t resource_answer;	/* the oldest not answered; == made: none      */
-	uint8_t resource_limit;		/* max_dest_rd_atomic */
 };
+#define RC_RESP_SHARED_BYTES	offsetof(struct rc_resp, rq_consumed)
 
 struct emu_qp {
 	/* hot */
@@ -210,7 +229,6 @@ struct emu_qp {
 	uint64_t sq_addr, rq_addr, db_addr;	/* in the application */
 	uint32_t sq_blocks;		/* ring size in 64-byte blocks, power of two, 0 none */
 	uint32_t rq_count, rq_stride;	/* receive WQEs, power of two; bytes of one */
-	uint32_t access;		/* qp_access_flags */
 	bool signals_all;
 	bool is_armed_fatal;		/* QP_FATAL was raised */
 	bool is_established;		/* COMM_EST was raised */
@@ -219,7 +237,7 @@ struct emu_qp {
 	uint8_t sgid[16], dgid[16];
 	uint16_t pkey;
 	struct rc_req req;
-	struct rc_resp resp;
+	struct rc_resp *resp;
 	/* engine */
 	struct emu_qp *ready_next;
 	bool is_ready;
@@ -255,6 +273,15 @@ int qp_create(struct emu_dev *dev, const struct qp_init *init, struct emu_qp **o
 int qp_modify(struct emu_dev *dev, struct emu_qp *qp, const struct qp_attr *attr, uint32_t mask);
 /* The engine has forgotten the QP before. */
 int qp_destroy(struct emu_dev *dev, struct emu_qp *qp, uint32_t *events_out);
+
+/* The only writer of qp->state: peers see at once whether they may execute. */
+static inline void qp_state_set(struct emu_qp *qp, enum qp_state state)
+{
+	bool is_open = state == QP_RTS || (state == QP_RTR && qp->is_established);
+
+	qp->state = state;
+	atomic_store_explicit(&qp->resp->is_open, is_open, memory_order_release);
+}
 
 struct emu_qp *qp_find(struct emu_dev *dev, uint32_t qpn);
 

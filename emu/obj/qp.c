@@ -86,12 +86,16 @@ static struct emu_qp *qp_alloc(struct emu_dev *dev, const struct qp_init *init)
 		return NULL;
 	qp->req.sent = sent_alloc(init->sq_blocks);
 	if (!qp->req.sent || dev->qpns.taken >= dev->profile->max_qp ||
-	    numbers_take(&dev->qpns, qp, &qp->qpn)) {
-		free(qp->req.sent);
-		free(qp);
-		return NULL;
-	}
-	return qp;
+	    numbers_take(&dev->qpns, qp, &qp->qpn))
+		goto fail;
+	qp->resp = home_take(&dev->home, HOME_RESPONDER, qp->qpn, sizeof *qp->resp);
+	if (qp->resp)
+		return qp;
+	numbers_give(&dev->qpns, qp->qpn);
+fail:
+	free(qp->req.sent);
+	free(qp);
+	return NULL;
 }
 
 static void qp_fill(struct emu_qp *qp, const struct qp_init *init)
@@ -102,7 +106,7 @@ static void qp_fill(struct emu_qp *qp, const struct qp_init *init)
 	qp->user_handle = init->user_handle;
 	qp->user_index = init->user_index;
 	qp->pd = init->pd;
-	qp->pdn = init->pd->pdn;
+	qp->pdn = qp->resp->pdn = init->pd->pdn;
 	qp->send_cq = init->send_cq;
 	qp->recv_cq = init->recv_cq;
 	qp->async = init->async;
@@ -113,7 +117,7 @@ static void qp_fill(struct emu_qp *qp, const struct qp_init *init)
 	qp->rq_count = init->rq_count;
 	qp->rq_stride = init->rq_stride;
 	qp->signals_all = init->signals_all;
-	qp->pkey = PKEY_DEFAULT;
+	qp->pkey = qp->resp->pkey = PKEY_DEFAULT;
 	qp->max_send_wr = init->max_send_wr;
 	qp->max_recv_wr = init->max_recv_wr;
 	qp->max_send_sge = init->max_send_sge;
@@ -159,7 +163,10 @@ int qp_destroy(struct emu_dev *dev, struct emu_qp *qp, uint32_t *events_out)
 	}
 	*events_out = qp->async ? channel_forget(qp->async, qp) : 0;
 	count_user(qp, -1);
+	qp_state_set(qp, QP_RESET);
+	home_quiesce(&dev->home);
 	numbers_give(&dev->qpns, qp->qpn);
+	home_give(&dev->home, qp->resp);
 	free(qp->req.sent);
 	free(qp);
 	return 0;

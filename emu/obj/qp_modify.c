@@ -43,15 +43,6 @@ static bool is_zero(const uint8_t gid[16])
 	return !memcmp(gid, zero, sizeof zero);
 }
 
-/* ff00::/8, and 224.0.0.0/4 in its mapped form. */
-static bool is_multicast(const uint8_t gid[16])
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-
-	return gid[0] == 0xff ||
-	       (!memcmp(gid, mapped, sizeof mapped) && (gid[12] & 0xf0) == 0xe0);
-}
-
 static bool sgid_fits(const struct emu_dev *dev, uint8_t index)
 {
 	return index < dev->gid_count && index < dev->profile->gid_table &&
@@ -72,8 +63,7 @@ static bool av_fits(const struct ask *a)
 		return false;
 	if (!path->is_global)
 		return a->dev->profile->link != HW_LINK_ETHERNET;
-	return sgid_fits(a->dev, path->sgid_index) && !is_zero(path->dgid) &&
-	       !is_multicast(path->dgid);
+	return sgid_fits(a->dev, path->sgid_index) && !is_zero(path->dgid);
 }
 
 static bool alt_fits(const struct ask *a)
@@ -233,10 +223,12 @@ static void path_apply(struct emu_qp *qp)
 	if (!path->is_global) {
 		ib_lid_as_gid(qp->dev->lid, qp->sgid);
 		ib_lid_as_gid(path->dlid, qp->dgid);
-		return;
+	} else {
+		memcpy(qp->sgid, qp->dev->gid[path->sgid_index].raw, sizeof qp->sgid);
+		memcpy(qp->dgid, path->dgid, sizeof qp->dgid);
 	}
-	memcpy(qp->sgid, qp->dev->gid[path->sgid_index].raw, sizeof qp->sgid);
-	memcpy(qp->dgid, path->dgid, sizeof qp->dgid);
+	memcpy(qp->resp->sgid, qp->sgid, sizeof qp->sgid);
+	memcpy(qp->resp->dgid, qp->dgid, sizeof qp->dgid);
 }
 
 static void hot_apply(struct emu_qp *qp, uint32_t mask)
@@ -244,17 +236,17 @@ static void hot_apply(struct emu_qp *qp, uint32_t mask)
 	const struct qp_attr *attr = &qp->attr;
 
 	if (mask & A_ACCESS)
-		qp->access = attr->access;
+		qp->resp->access = attr->access;
 	if (mask & A_AV)
 		path_apply(qp);
 	if (mask & A_MTU)
-		qp->mtu_bytes = 128u << attr->path_mtu;
+		qp->mtu_bytes = qp->resp->mtu_bytes = 128u << attr->path_mtu;
 	if (mask & A_DEST_QPN)
-		qp->dest_qpn = attr->dest_qpn;
+		qp->dest_qpn = qp->resp->peer_qpn = attr->dest_qpn;
 	if (mask & A_RQ_PSN)
-		qp->resp.psn_expected = attr->rq_psn;
+		qp->resp->psn_expected = attr->rq_psn;
 	if (mask & A_MAX_DEST_RD)
-		qp->resp.resource_limit = attr->max_dest_rd_atomic < RC_RESOURCES_MAX ?
+		qp->resp->resource_limit = attr->max_dest_rd_atomic < RC_RESOURCES_MAX ?
 					  attr->max_dest_rd_atomic : RC_RESOURCES_MAX;
 	if (mask & A_SQ_PSN)
 		qp->req.psn_next = qp->req.psn_una = attr->sq_psn;
@@ -271,10 +263,11 @@ static void enter_reset(struct emu_qp *qp)
 	struct rc_sent *sent = qp->req.sent;
 
 	qp->req = (struct rc_req){ .sent = sent };
-	qp->resp = (struct rc_resp){ 0 };
+	/* Peers are kept out already; those that are in are waited for. */
+	home_quiesce(&qp->dev->home);
+	*qp->resp = (struct rc_resp){ .pdn = qp->pdn, .pkey = qp->pkey };
 	qp->attr = (struct qp_attr){ 0 };
 	qp->work = 0;
-	qp->access = 0;
 	qp->dest_qpn = 0;
 	qp->mtu_bytes = 0;
 	qp->is_armed_fatal = false;
@@ -362,7 +355,7 @@ int qp_modify(struct emu_dev *dev, struct emu_qp *qp, const struct qp_attr *attr
 		return refuse(dev, qp, WHY_MODIFY_VALUE, bad, 0, misfit_errno(&ask, bad));
 	attr_keep(&qp->attr, attr, mask);
 	hot_apply(qp, mask);
-	qp->state = to;
+	qp_state_set(qp, to);
 	if (qp_enter[to])
 		qp_enter[to](qp);
 	qp->attr.state = qp->attr.cur_state = to;

@@ -38,6 +38,9 @@ struct tp {
 	} tx, rx;		/* of the packet being made; of the one being taken */
 };
 
+/* Does a doorbell record tell of something that is to be served and has not been? */
+bool rc_has_doorbell(const struct emu_qp *qp);
+
 /* The send doorbell record may have moved. */
 void rc_doorbell(struct tp *tp, struct emu_qp *qp);
 
@@ -55,6 +58,33 @@ void rc_resp_unreadable(struct tp *tp, struct emu_qp *qp);
 /* A packet for this QP, state and addresses already checked.  False: its payload could not be
  * read, nothing has changed, tell the sender. */
 bool rc_take(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p);
+
+/*
+ * How a requester reaches a responder in another process.  Each function returns 0 or -errno; what
+ * can't be done this way is done by a packet.
+ */
+struct rc_remote {
+	/* The responder's shared part, if it expects @psn now. */
+	int (*load)(void *ctx, uint32_t psn, struct rc_resp *out);
+	/* What an executor may change; the PSN last. */
+	void (*store)(void *ctx, const struct rc_resp *r);
+	int (*key)(void *ctx, uint32_t index, struct key_entry *out);
+	int (*write)(void *ctx, uint64_t to, const struct iovec *from, unsigned count,
+		     size_t bytes);
+	int (*read)(void *ctx, const struct iovec *to, unsigned count, uint64_t from, size_t bytes);
+	bool (*atomics_lock)(void *ctx);
+	bool (*atomics_held)(void *ctx);
+	void (*atomics_unlock)(void *ctx);
+	void *ctx;
+};
+
+/*
+ * Execute a one-sided request of @qp in its responder's place: @p is from rc_req_next(), and
+ * everything before it must have been executed.  True: done, and the requester has been told.
+ * False: nothing has changed, send the packet.  Whatever is to be refused is left to the owner.
+ */
+bool rc_execute_remotely(struct tp *tp, struct emu_qp *qp, const struct rc_remote *remote,
+			 const struct ib_packet *p);
 
 /* The timer that qp->req.deadline_ns asked for has expired. */
 void rc_timer(struct tp *tp, struct emu_qp *qp);

@@ -279,6 +279,38 @@ void rc_take_answer(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p,
 		qp->work |= QP_WORK_REQUEST;
 }
 
+/* The data of a READ is in place already; an atomic's result still has to be put there. */
+static void executed_read(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p)
+{
+	struct rc_req *r = &qp->req;
+	struct rc_sent *sent;
+
+	if (!acknowledge(tp, qp, p->psn) || qp->state != QP_RTS)
+		return;
+	sent = rc_sent_at(qp, r->sent_head);
+	r->read_bytes = sent->bytes;
+	progress(qp, psn_add(sent->psn, sent->psn_count));
+	answered(tp, qp, sent);
+}
+
+void rc_executed(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p, uint64_t original)
+{
+	struct ib_packet answer = {
+		.opcode = p->opcode == RC_COMPARE_SWAP || p->opcode == RC_FETCH_ADD ?
+			  RC_ATOMIC_ACKNOWLEDGE : RC_ACKNOWLEDGE,
+		.psn = psn_add(p->psn, p->packet_count - 1),
+		.packet_count = 1,
+		.aeth_syndrome = AETH_ACK_UNLIMITED,
+		.original = original,
+	};
+	bool is_readable = true;	/* it is ours */
+
+	if (p->opcode == RC_READ_REQUEST)
+		executed_read(tp, qp, p);
+	else if (p->wants_ack)
+		rc_take_answer(tp, qp, &answer, &is_readable);
+}
+
 void rc_timer(struct tp *tp, struct emu_qp *qp)
 {
 	struct rc_req *r = &qp->req;

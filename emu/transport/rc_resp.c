@@ -7,6 +7,8 @@
  * left behind as state and fetched by rc_resp_next() (rc_answer.c).
  * Source: IBTA volume 1, 9.7.4 (responder rules), 9.7.4.1.2 table 57 (NAK codes).
  */
+#include <errno.h>
+#include <string.h>
 #include "emu/transport/rc_local.h"
 
 enum verdict {
@@ -49,9 +51,15 @@ static const struct op_row op_rows[32] = {
 	[RC_SEND_ONLY_INVAL]  = { KIND_SEND, true, true, true, 0 },
 };
 
+/*
+ * A request before its judges.  The owner of the responder works on it in place; a peer that
+ * executes for it (@remote) works on a copy, has the requester for a QP, and takes no receive.
+ */
 struct request {
 	struct tp *tp;
 	struct emu_qp *qp;
+	struct rc_resp *r;
+	const struct rc_remote *remote;
 	const struct ib_packet *p;
 	const struct op_row *op;
 	struct iovec memory;		/* what the key stage found for WRITE, READ, atomics */
@@ -59,7 +67,7 @@ struct request {
 
 static uint32_t request_psns(const struct request *q)
 {
-	return q->op->kind == KIND_READ ? psn_count_of(q->p->dma_bytes, q->qp->mtu_bytes) :
+	return q->op->kind == KIND_READ ? psn_count_of(q->p->dma_bytes, q->r->mtu_bytes) :
 	       q->p->packet_count;
 }
 
@@ -70,7 +78,7 @@ static struct judged rc_known(struct request *q)
 
 static struct judged rc_psn(struct request *q)
 {
-	struct rc_resp *r = &q->qp->resp;
+	struct rc_resp *r = q->r;
 	int32_t offset = psn_diff(q->p->psn, r->psn_expected);
 
 	if (offset < 0)
@@ -83,7 +91,7 @@ static struct judged rc_psn(struct request *q)
 
 static struct judged rc_sequence(struct request *q)
 {
-	const struct rc_resp *r = &q->qp->resp;
+	const struct rc_resp *r = q->r;
 
 	if (r->is_in_message ? q->op->starts || q->op->kind != r->message_kind : !q->op->starts)
 		return JUDGED(V_NAK_INVALID, WHY_OPCODE_SEQUENCE);
@@ -92,9 +100,7 @@ static struct judged rc_sequence(struct request *q)
 
 static struct judged rc_permitted(struct request *q)
 {
-	const struct emu_qp *qp = q->qp;
-
-	if ((qp->access & q->op->access) != q->op->access)
+	if ((q->r->access & q->op->access) != q->op->access)
 		return JUDGED(V_NAK_INVALID, WHY_QP_RIGHTS);
 	if (q->op->kind == KIND_ATOMIC && q->p->va & 7)
 		return JUDGED(V_NAK_INVALID, WHY_ATOMIC_UNALIGNED);
@@ -115,7 +121,10 @@ static struct judged rc_resources(struct request *q)
 	int got;
 
 	if (q->op->kind == KIND_READ || q->op->kind == KIND_ATOMIC) {
-		if (resources_in_use(&q->qp->resp) >= q->qp->resp.resource_limit)
+		/* A peer finds its own PSN expected: nothing of it is waiting for an answer. */
+		unsigned in_use = q->remote ? 0 : resources_in_use(q->r);
+
+		if (in_use >= q->r->resource_limit)
 			return JUDGED(V_NAK_INVALID, WHY_READ_RESOURCES);
 		return NEXT;
 	}
@@ -134,11 +143,12 @@ static struct judged rc_resources(struct request *q)
 static bool is_payload_fitting(const struct request *q)
 {
 	const struct ib_packet *p = q->p;
-	uint32_t mtu = q->qp->mtu_bytes;
+	uint32_t mtu = q->r->mtu_bytes;
 
 	if (q->op->kind == KIND_READ || q->op->kind == KIND_ATOMIC)
 		return p->payload_bytes == 0 && p->packet_count == 1;
-	if (!p->packet_count || p->packet_count != psn_count_of(p->payload_bytes, p->mtu_bytes))
+	if (!p->mtu_bytes || !p->packet_count ||
+	    p->packet_count != psn_count_of(p->payload_bytes, p->mtu_bytes))
 		return false;
 	if (q->op->starts && q->op->ends && p->packet_count == 1)
 		return p->payload_bytes <= mtu;
@@ -149,7 +159,7 @@ static bool is_payload_fitting(const struct request *q)
 
 static struct judged rc_length(struct request *q)
 {
-	const struct rc_resp *r = &q->qp->resp;
+	const struct rc_resp *r = q->r;
 	const struct ib_packet *p = q->p;
 	uint64_t so_far = (q->op->starts ? 0 : r->message_bytes) + (uint64_t)p->payload_bytes;
 
@@ -172,7 +182,7 @@ static struct judged recv_key(struct request *q)
 {
 	struct hw_recv *recv = &q->tp->rx.recv;
 	struct rc_gather g = {
-		recv->sge, recv->sge_count, q->op->starts ? 0 : q->qp->resp.message_bytes,
+		recv->sge, recv->sge_count, q->op->starts ? 0 : q->r->message_bytes,
 		q->p->payload_bytes, KEY_LOCAL_WRITE,
 	};
 	const struct hw_sge *bad;
@@ -181,10 +191,23 @@ static struct judged recv_key(struct request *q)
 	return why == WHY_NONE ? NEXT : JUDGED(V_RECV_PROTECTED, why);
 }
 
+/* The key in the owner's table, or in a copy of its entry there. */
+static enum why memory_check(struct request *q, uint32_t key, uint64_t va, uint64_t bytes)
+{
+	struct key_entry copy;
+
+	if (!q->remote)
+		return key_check(&q->tp->dev->keys, key, q->r->pdn, q->op->access, va, bytes,
+				 &q->memory);
+	if (q->remote->key(q->remote->ctx, KEY_INDEX(key), &copy))
+		return WHY_KEY_UNKNOWN;
+	return key_entry_check(&copy, key, q->r->pdn, q->op->access, va, bytes, &q->memory);
+}
+
 /* A first WRITE packet must name a range that holds the whole message; later ones their part. */
 static struct judged rc_key(struct request *q)
 {
-	const struct rc_resp *r = &q->qp->resp;
+	const struct rc_resp *r = q->r;
 	const struct ib_packet *p = q->p;
 	bool is_later = q->op->kind == KIND_WRITE && !q->op->starts;
 	uint64_t va = is_later ? r->write_va + r->message_bytes : p->va;
@@ -196,14 +219,13 @@ static struct judged rc_key(struct request *q)
 		return recv_key(q);
 	if (!bytes)
 		return NEXT;
-	why = key_check(&q->tp->dev->keys, is_later ? r->write_rkey : p->rkey, q->qp->pdn,
-			q->op->access, va, bytes, &q->memory);
+	why = memory_check(q, is_later ? r->write_rkey : p->rkey, va, bytes);
 	return why == WHY_NONE ? NEXT : JUDGED(V_NAK_ACCESS, why);
 }
 
 static struct rc_resource *resource_new(struct request *q)
 {
-	struct rc_resp *r = &q->qp->resp;
+	struct rc_resp *r = q->r;
 	struct rc_resource *res = &r->resource[r->resource_made++ % RC_RESOURCES_MAX];
 
 	*res = (struct rc_resource){
@@ -220,21 +242,24 @@ static struct rc_resource *resource_new(struct request *q)
 
 static struct judged execute_read(struct request *q)
 {
-	q->qp->resp.ack_is_due = false;		/* the answer acknowledges what came before */
+	q->r->ack_is_due = false;		/* the answer acknowledges what came before */
 	resource_new(q);
 	return JUDGED(V_DONE, WHY_NONE);
 }
 
 static struct judged execute_atomic(struct request *q)
 {
+	const struct home *home = &q->tp->dev->home;
 	uint64_t at = (uintptr_t)q->memory.iov_base, old;
-	int failed = q->p->opcode == RC_FETCH_ADD ?
-		mem_fetch_add(at, q->p->swap_add, &old) :
-		mem_compare_swap(at, q->p->compare, q->p->swap_add, &old);
+	int failed;
 
+	home_atomics_lock(home);
+	failed = q->p->opcode == RC_FETCH_ADD ? mem_fetch_add(at, q->p->swap_add, &old) :
+		 mem_compare_swap(at, q->p->compare, q->p->swap_add, &old);
+	home_atomics_unlock(home);
 	if (failed)
 		return JUDGED(V_NAK_ACCESS, WHY_MEMORY_GONE);
-	q->qp->resp.ack_is_due = false;
+	q->r->ack_is_due = false;
 	resource_new(q)->original = old;
 	return JUDGED(V_DONE, WHY_NONE);
 }
@@ -282,24 +307,23 @@ static const struct {
 	{ "execute",   rc_execute   },	/* the only stage that moves data    */
 };
 
-static struct judged judge(struct request *q)
+enum { STAGES = sizeof rc_responder_stages / sizeof *rc_responder_stages };
+
+/* The first @stages of them. */
+static struct judged judge(struct request *q, size_t stages)
 {
 	struct judged j = NEXT;
 
-	for (size_t i = 0; i < sizeof rc_responder_stages / sizeof *rc_responder_stages; i++) {
+	for (size_t i = 0; i < stages && j.verdict == V_NEXT; i++)
 		j = rc_responder_stages[i].judge(q);
-		if (j.verdict != V_NEXT)
-			break;
-	}
-	assert(j.verdict != V_NEXT);
 	return j;
 }
 
 static void answer_later(struct emu_qp *qp, uint8_t syndrome, uint32_t psn)
 {
-	qp->resp.ack_is_due = true;
-	qp->resp.ack_syndrome = syndrome;
-	qp->resp.ack_psn = psn;
+	qp->resp->ack_is_due = true;
+	qp->resp->ack_syndrome = syndrome;
+	qp->resp->ack_psn = psn;
 	qp->work |= QP_WORK_RESPOND;
 }
 
@@ -312,18 +336,17 @@ static void invalidate(struct request *q)
 	struct emu_qp *qp = q->qp;
 
 	dev_why(q->tp->dev, .why = WHY_INVALIDATE_KEY, .side = WHY_SIDE_RECV, .qpn = qp->qpn,
-		.peer_qpn = q->p->src_qpn, .wqe_index = (uint16_t)qp->resp.rq_consumed,
+		.peer_qpn = q->p->src_qpn, .wqe_index = (uint16_t)qp->resp->rq_consumed,
 		.opcode = q->p->opcode, .psn = q->p->psn, .key = q->p->imm);
 	rc_recv_fail(q->tp, qp, HW_REM_INV_REQ);
 	rc_qp_fail(qp);
 	qp_event(qp, EVENT_QP_ACCESS_ERR);
 }
 
-/* The message state after an accepted packet. */
-static void accept(struct request *q)
+/* The message state after an accepted packet.  The PSN comes last: it opens the gate. */
+static void advance(struct request *q)
 {
-	struct emu_qp *qp = q->qp;
-	struct rc_resp *r = &qp->resp;
+	struct rc_resp *r = q->r;
 	const struct ib_packet *p = q->p;
 
 	if (q->op->starts) {
@@ -333,28 +356,39 @@ static void accept(struct request *q)
 		r->write_rkey = p->rkey;
 		r->write_bytes = p->dma_bytes;
 	}
-	r->psn_expected = psn_add(p->psn, request_psns(q));
 	r->message_bytes += p->payload_bytes;
 	r->is_in_message = !q->op->ends;
+	if (q->op->ends)
+		r->msn = psn_add(r->msn, 1);
+	atomic_store_explicit(&r->psn_expected, psn_add(p->psn, request_psns(q)),
+			      memory_order_release);
+}
+
+static void accept(struct request *q)
+{
+	struct rc_resp *r = q->r;
+	const struct ib_packet *p = q->p;
+	uint32_t last_psn = psn_add(p->psn, request_psns(q) - 1);
+
+	advance(q);
 	if (!q->op->ends)
 		return;
-	r->msn = psn_add(r->msn, 1);
 	if (q->op->kind == KIND_READ || q->op->kind == KIND_ATOMIC) {
 		r->resource[(uint8_t)(r->resource_made - 1) % RC_RESOURCES_MAX].msn = r->msn;
 		return;
 	}
 	if (p->wants_ack)
-		answer_later(qp, AETH_ACK_UNLIMITED, psn_add(r->psn_expected, PSN_MASK));
+		answer_later(q->qp, AETH_ACK_UNLIMITED, last_psn);
 	if (p->opcode == RC_SEND_LAST_INVAL || p->opcode == RC_SEND_ONLY_INVAL)
 		invalidate(q);
 	else if (q->op->takes_recv)
-		rc_recv_complete(q->tp, qp, p, r->message_bytes);
+		rc_recv_complete(q->tp, q->qp, p, r->message_bytes);
 }
 
 /* A READ or atomic again: answer it again from what was remembered. */
 static bool repeat_answer(struct request *q)
 {
-	struct rc_resp *r = &q->qp->resp;
+	struct rc_resp *r = q->r;
 
 	for (unsigned i = 1; i <= RC_RESOURCES_MAX; i++) {
 		uint8_t at = (uint8_t)(r->resource_made - i);
@@ -383,13 +417,13 @@ static void duplicate(struct request *q)
 	struct emu_qp *qp = q->qp;
 
 	if (q->op->kind != KIND_READ && q->op->kind != KIND_ATOMIC) {
-		answer_later(qp, AETH_ACK_UNLIMITED, psn_add(qp->resp.psn_expected, PSN_MASK));
+		answer_later(qp, AETH_ACK_UNLIMITED, psn_add(qp->resp->psn_expected, PSN_MASK));
 		return;
 	}
 	if (!repeat_answer(q))
 		dev_why(q->tp->dev, .why = WHY_PSN_STALE, .side = WHY_SIDE_RECV, .qpn = qp->qpn,
 			.peer_qpn = q->p->src_qpn, .psn = q->p->psn, .opcode = q->p->opcode,
-			.found = qp->resp.psn_expected);
+			.found = qp->resp->psn_expected);
 }
 
 /* What each refusal does: the answer, the end of the receive in use, the QP's fate. */
@@ -414,17 +448,17 @@ static void refusal_why(struct request *q, enum why why)
 	const struct emu_qp *qp = q->qp;
 
 	dev_why(q->tp->dev, .why = why, .side = WHY_SIDE_RECV, .qpn = qp->qpn,
-		.peer_qpn = p->src_qpn, .wqe_index = (uint16_t)qp->resp.rq_consumed,
+		.peer_qpn = p->src_qpn, .wqe_index = (uint16_t)qp->resp->rq_consumed,
 		.opcode = p->opcode, .psn = p->psn, .key = p->rkey, .addr = p->va,
 		.bytes = p->dma_bytes ? p->dma_bytes : p->payload_bytes,
-		.found = why == WHY_PSN_AHEAD ? qp->resp.psn_expected : q->tp->rx.recv.bytes);
+		.found = why == WHY_PSN_AHEAD ? qp->resp->psn_expected : q->tp->rx.recv.bytes);
 }
 
 static void refuse(struct request *q, struct judged j)
 {
 	struct emu_qp *qp = q->qp;
 	uint8_t syndrome = refusals[j.verdict].syndrome;
-	uint32_t psn = j.verdict == V_NAK_SEQUENCE ? qp->resp.psn_expected : q->p->psn;
+	uint32_t psn = j.verdict == V_NAK_SEQUENCE ? qp->resp->psn_expected : q->p->psn;
 
 	assert(j.why != WHY_NONE);
 	refusal_why(q, j.why);
@@ -432,7 +466,7 @@ static void refuse(struct request *q, struct judged j)
 		return;
 	if (j.verdict == V_RNR)
 		syndrome |= qp->attr.min_rnr_timer & 31;
-	qp->resp.has_sent_nak = true;
+	qp->resp->has_sent_nak = true;
 	answer_later(qp, syndrome, psn);
 	if (!refusals[j.verdict].fails_qp)
 		return;
@@ -446,8 +480,9 @@ static void refuse(struct request *q, struct judged j)
 void rc_take_request(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p,
 		     bool *readable_out)
 {
-	struct request q = { .tp = tp, .qp = qp, .p = p, .op = &op_rows[p->opcode & 31] };
-	struct judged j = judge(&q);
+	struct request q = { .tp = tp, .qp = qp, .r = qp->resp, .p = p,
+		.op = &op_rows[p->opcode & 31] };
+	struct judged j = judge(&q, STAGES);
 
 	switch (j.verdict) {
 	case V_DONE:
@@ -465,4 +500,85 @@ void rc_take_request(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p
 		refuse(&q, j);
 		break;
 	}
+}
+
+/* --- in the place of the owner --- */
+
+static int execute_remote_atomic(struct request *q, uint64_t *original_out)
+{
+	const struct rc_remote *remote = q->remote;
+	struct iovec old = { original_out, sizeof *original_out };
+	uint64_t at = (uintptr_t)q->memory.iov_base, new;
+	struct iovec now = { &new, sizeof new };
+	int rc;
+
+	if (!remote->atomics_lock(remote->ctx))
+		return -EAGAIN;
+	rc = remote->read(remote->ctx, &old, 1, at, sizeof new);
+	if (!rc && q->p->opcode == RC_FETCH_ADD)
+		new = *original_out + q->p->swap_add;
+	else if (!rc && *original_out == q->p->compare)
+		new = q->p->swap_add;
+	else
+		goto unlock;
+	rc = remote->atomics_held(remote->ctx) ?
+	     remote->write(remote->ctx, at, &now, 1, sizeof new) : -EAGAIN;
+unlock:
+	remote->atomics_unlock(remote->ctx);
+	return rc;
+}
+
+/* Where the answer to the requester's own READ goes. */
+static int execute_remote_read(struct request *q)
+{
+	const struct hw_work *w = &q->tp->tx.work;
+	struct rc_gather g = { w->sge, w->sge_count, 0, q->p->dma_bytes, KEY_LOCAL_WRITE };
+	const struct hw_sge *bad;
+
+	if (!q->p->dma_bytes)
+		return 0;
+	if (rc_gather(q->tp, q->qp, &g, &q->tp->rx, &bad) != WHY_NONE)
+		return -EACCES;
+	return q->remote->read(q->remote->ctx, q->tp->rx.span, q->tp->rx.span_count,
+			       (uintptr_t)q->memory.iov_base, q->p->dma_bytes);
+}
+
+static int execute_remote(struct request *q, uint64_t *original_out)
+{
+	const struct ib_packet *p = q->p;
+
+	if (q->op->kind == KIND_ATOMIC)
+		return execute_remote_atomic(q, original_out);
+	if (q->op->kind == KIND_READ)
+		return execute_remote_read(q);
+	return q->remote->write(q->remote->ctx, (uintptr_t)q->memory.iov_base, p->span,
+				p->span_count, p->payload_bytes);
+}
+
+/* Copied out of memory that another process may have broken. */
+static bool is_for_us(const struct emu_qp *qp, const struct rc_resp *r, const struct ib_packet *p)
+{
+	return r->is_open && r->peer_qpn == qp->qpn && r->mtu_bytes == qp->mtu_bytes &&
+	       !((r->pkey ^ p->pkey) & 0x7fff) && !memcmp(r->sgid, p->dgid, 16) &&
+	       !memcmp(r->dgid, p->sgid, 16);
+}
+
+bool rc_execute_remotely(struct tp *tp, struct emu_qp *qp, const struct rc_remote *remote,
+			 const struct ib_packet *p)
+{
+	struct rc_resp r = { 0 };
+	struct request q = { .tp = tp, .qp = qp, .r = &r, .remote = remote, .p = p,
+		.op = &op_rows[p->opcode & 31] };
+	uint64_t original = 0;
+
+	if (q.op->kind == KIND_SEND || q.op->takes_recv || qp->req.reads_out ||
+	    remote->load(remote->ctx, p->psn, &r) || !is_for_us(qp, &r, p))
+		return false;
+	if (judge(&q, STAGES - 1).verdict != V_NEXT || execute_remote(&q, &original))
+		return false;
+	advance(&q);
+	remote->store(remote->ctx, &r);
+	rc_req_sent(tp, qp, p);
+	rc_executed(tp, qp, p, original);
+	return true;
 }

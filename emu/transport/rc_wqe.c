@@ -22,7 +22,8 @@ static void work_why(struct tp *tp, struct emu_qp *qp, enum why why, uint32_t bl
 }
 
 /* How many new entries a 16-bit producer counter in the record announces. */
-static int record_advance(struct emu_qp *qp, unsigned offset, uint32_t produced, uint32_t *out)
+static int record_advance(const struct emu_qp *qp, unsigned offset, uint32_t produced,
+			  uint32_t *out)
 {
 	uint32_t raw;
 
@@ -30,6 +31,21 @@ static int record_advance(struct emu_qp *qp, unsigned offset, uint32_t produced,
 		return -1;
 	*out = (uint16_t)(be32toh(raw) - produced);
 	return 0;
+}
+
+bool rc_has_doorbell(const struct emu_qp *qp)
+{
+	uint32_t sends = 0, recvs = 0;
+
+	if (qp->state != QP_RTS && qp->state != QP_ERR)
+		return false;
+	if (qp->sq_blocks && record_advance(qp, DB_SEND, qp->req.sq_produced, &sends))
+		return true;
+	/* Receives are read when a message comes; only a failed QP has to flush them. */
+	if (qp->state == QP_ERR && qp->rq_count &&
+	    record_advance(qp, DB_RECV, qp->resp->rq_produced, &recvs))
+		return false;
+	return sends || recvs;
 }
 
 void rc_doorbell(struct tp *tp, struct emu_qp *qp)
@@ -108,13 +124,13 @@ gone:
 static void recv_why(struct tp *tp, struct emu_qp *qp, enum why why, enum hw_fault fault)
 {
 	dev_why(tp->dev, .why = why, .side = WHY_SIDE_RECV, .qpn = qp->qpn,
-		.peer_qpn = qp->dest_qpn, .wqe_index = (uint16_t)qp->resp.rq_consumed,
+		.peer_qpn = qp->dest_qpn, .wqe_index = (uint16_t)qp->resp->rq_consumed,
 		.found = fault);
 }
 
 int rc_recv_doorbell(struct tp *tp, struct emu_qp *qp)
 {
-	struct rc_resp *r = &qp->resp;
+	struct rc_resp *r = qp->resp;
 	uint32_t advance;
 
 	if (!qp->rq_count)
@@ -135,7 +151,7 @@ int rc_recv_doorbell(struct tp *tp, struct emu_qp *qp)
 
 int rc_recv_fetch(struct tp *tp, struct emu_qp *qp)
 {
-	struct rc_resp *r = &qp->resp;
+	struct rc_resp *r = qp->resp;
 	enum hw_fault fault;
 	uint64_t at;
 

@@ -36,7 +36,7 @@ static struct rig rig_new(void)
 
 	r.w->dev.now_ns = clock_read;
 	memset(r.w->cq_memory, 0xff, 256 * 64);
-	cr_assert_eq(engine_create(&r.w->dev, NULL, &r.e), 0);
+	cr_assert_eq(engine_create(&r.w->dev, NULL, NULL, &r.e), 0);
 	cr_assert_eq(channel_create(EVENT_COMP_BYTES, &r.channel, &r.channel_fd), 0);
 	r.w->cq->channel = r.channel;
 	r.w->cq->user_handle = 0x1234;
@@ -208,7 +208,7 @@ Test(engine, a_packet_for_another_nodes_address_is_lost)
 	struct wire wire = { .ops = &fake_ops };
 
 	engine_destroy(r.e);
-	cr_assert_eq(engine_create(&r.w->dev, &wire, &r.e), 0);
+	cr_assert_eq(engine_create(&r.w->dev, &wire, NULL, &r.e), 0);
 	r.w->a.qp->dest_qpn = 0xabcdef;
 	rig_write(&r, true);
 	cr_assert_not(rig_poll(&r));
@@ -329,6 +329,22 @@ Test(engine, a_page_that_was_written_is_a_doorbell)
 	engine_page_remove(r.e, page);
 	memset(page, 0xee, 4096);
 	engine_lend(r.e);
+}
+
+Test(engine, more_doorbells_than_the_ring_holds_are_found_by_their_records)
+{
+	struct rig r = rig_new();
+	struct side *b = &r.w->b;
+
+	work_post(&r.w->a, (struct work_row){ .opcode = WRITE, .bytes = 8,
+		.remote = (uintptr_t)b->data, .rkey = b->mr->key });
+	engine_enter(r.e);			/* somebody else holds the device */
+	for (int i = 0; i < 5000; i++)
+		engine_rang(r.e, 0xffffff);
+	engine_rang(r.e, r.w->a.qp->qpn);
+	cr_assert_not(rig_poll(&r));
+	engine_leave(r.e);
+	cr_assert(rig_poll(&r));
 }
 
 Test(engine, a_destroyed_qp_leaves_nothing_behind)

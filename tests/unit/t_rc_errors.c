@@ -101,7 +101,7 @@ Test(rc_errors, qp_access_flags_forbid)
 {
 	struct world *w = world_new();
 
-	w->b.qp->access = 0;
+	w->b.qp->resp->access = 0;
 	expect_refused(w, to_b(w, WRITE, 64), HW_REM_INV_REQ, EVENT_QP_REQ_ERR, WHY_QP_RIGHTS);
 	expect_why(w, WHY_NAK_INVALID_REQUEST);
 }
@@ -110,7 +110,7 @@ Test(rc_errors, no_read_resources)
 {
 	struct world *w = world_new();
 
-	w->b.qp->resp.resource_limit = 0;
+	w->b.qp->resp->resource_limit = 0;
 	expect_refused(w, to_b(w, READ, 64), HW_REM_INV_REQ, EVENT_QP_REQ_ERR, WHY_READ_RESOURCES);
 }
 

@@ -178,7 +178,7 @@ Test(rc_loss, peer_behind_in_psn_is_asked_until_retries_end)
 {
 	struct world *w = world_new();
 
-	w->b.qp->resp.psn_expected = 95;
+	w->b.qp->resp->psn_expected = 95;
 	work_post(&w->a, to_b(w, WRITE, 64, 0));
 	pump_with_timer(w);
 	expect_status(w, &w->a, HW_RETRY_EXC);
@@ -188,7 +188,7 @@ Test(rc_loss, peer_ahead_in_psn_stays_silent_about_data)
 {
 	struct world *w = world_new();
 
-	w->b.qp->resp.psn_expected = 105;
+	w->b.qp->resp->psn_expected = 105;
 	memset(w->a.data, 9, 64);
 	work_post(&w->a, to_b(w, WRITE, 64, 0));
 	pump_with_timer(w);

@@ -147,7 +147,7 @@ Test(rc_transfer, psn_wraps)
 	pump(w);
 	for (int i = 0; i < 6; i++)
 		expect_good(w, &w->a, HW_CQE_REQ);
-	cr_assert_eq(w->b.qp->resp.psn_expected, (0xfffffe + 30) & 0xffffff);
+	cr_assert_eq(w->b.qp->resp->psn_expected, (0xfffffe + 30) & 0xffffff);
 }
 
 Test(rc_transfer, unsignaled_work_completes_silently)

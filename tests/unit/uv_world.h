@@ -194,7 +194,7 @@ static inline struct uv_world uv_world_bare(const char *profile)
 	w.dev->gid[2] = (struct emu_gid){ .raw = { [10] = 0xff, [11] = 0xff, 10, 0, 0, 1 },
 					  .type = 2, .netdev_ifindex = 7 };
 	w.dev->gid_count = 3;
-	CHECK_INT(engine_create(w.dev, NULL, &w.engine), 0);
+	CHECK_INT(engine_create(w.dev, NULL, NULL, &w.engine), 0);
 	w.dev->engine = w.engine;
 	CHECK_INT(uv_file_open(w.dev, &w.file), 0);
 	return w;

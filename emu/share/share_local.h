@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the files of emu/share have in common.
+ */
+#ifndef EMU_SHARE_SHARE_LOCAL_H
+#define EMU_SHARE_SHARE_LOCAL_H
+#include <linux/futex.h>
+#include "emu/share/segment.h"
+
+struct share_peer {
+	struct share *share;		/* ours */
+	unsigned slot;
+	uint32_t generation;		/* the rest is about this member; 0: nobody */
+	pid_t pid;
+	bool is_refused;		/* no segment, dead, or the kernel keeps us out of its memory */
+	struct share_header *header;
+	uint64_t idle;			/* our busy word there when we are not in; even */
+	uint64_t atomics_mine;
+};
+
+/* The robust list of the thread that vouches, and what that thread had before. */
+struct share_live {
+	struct robust_list_head head, *before;
+	struct robust_list node;
+	size_t before_bytes;
+};
+
+/* What is read again is kept here: anybody of this user can write to the segment. */
+struct share {
+	struct fabric *fabric;
+	unsigned self;
+	uint32_t generation;
+	struct share_header *header;
+	uint32_t entry_bytes[SHARE_KIND_COUNT];
+	uint32_t next_page;
+	uint16_t place[SHARE_KIND_COUNT][CHUNKS];	/* as the directory; 0: no chunk yet */
+	uint64_t patience_ns;		/* with peers that live */
+	uint64_t atomics_mine;
+	struct share_live live;
+	struct share_peer peer[FABRIC_MEMBERS_MAX];
+};
+
+void share_path(const struct share *s, unsigned slot, uint32_t generation, char *out,
+		size_t bytes);
+void share_peer_close(struct share_peer *peer);
+/* Keep @at out of forked children and core files. */
+void share_keep_private(void *at);
+
+/* atomics.c: one attempt.  @seen_out: the word as it was found; @mine_out: as it is now. */
+bool atomics_try(uint64_t at, const struct share *self, uint64_t *seen_out, uint64_t *mine_out);
+
+/* patience.c: waiting for another member of the fabric */
+struct patience {
+	uint64_t since_ns;
+	unsigned turns;
+};
+
+/* Let others run.  False: @slot is not @generation's any more, dead, stopped or without end. */
+bool patience_has_more(struct patience *p, const struct share *s, unsigned slot,
+		       uint32_t generation);
+#endif
