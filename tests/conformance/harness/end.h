@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One end of a conversation: a device, a QP and all that it needs.
+ *
+ * Used by every conformance case, for its own end directly and for the other end
+ * through peer.h.  Nothing here asserts: functions return 0 or an errno, because the
+ * other end may live in a process that Criterion does not watch.
+ */
+#ifndef CONFORMANCE_END_H
+#define CONFORMANCE_END_H
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define AWAIT_MS	10000	/* generous: reached only by a case that fails */
+#define QUIET_POLLS	300	/* empty polls after which a queue counts as quiet */
+#define GID_INDEX	3	/* RoCE v2, IPv4: the usual choice on ConnectX */
+#define END_KEYS_MAX	8
+#define END_SGE_MAX	30
+
+#define ACCESS_ALL (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
+		    IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+
+enum end_queue { SEND_CQ, RECV_CQ };
+
+struct end_opts {
+	unsigned qp_access, mr_access;
+	enum ibv_mtu mtu;
+	uint8_t timeout, retry, rnr_retry, min_rnr_timer, rd_atomic, dest_rd_atomic;
+	uint32_t sq_psn, rq_psn;
+	uint32_t dest_qpn;		/* 0: the other end's */
+	uint8_t gid_index;
+	struct ibv_qp_cap cap;
+	int sig_all;
+	int cqe;
+	size_t bytes;			/* of the buffer */
+	enum ibv_qp_state state;	/* how far the QP is moved at the start */
+	bool has_one_cq;		/* send and receive share it */
+	bool is_extended;		/* made with ibv_create_qp_ex() and ibv_create_cq_ex() */
+	bool wants_raw;			/* keep the bytes of error CQEs; marks the CQ as mlx5dv's */
+};
+
+struct end_info {
+	union ibv_gid gid;
+	uint32_t qpn, psn;
+	uint32_t lkey, rkey;
+	uint64_t addr, bytes;
+};
+
+/* Events read from one context and not asked for yet. */
+struct event_log {
+	unsigned count;
+	struct { enum ibv_event_type type; void *element; } event[64];
+};
+
+struct end_key {
+	struct ibv_mr *mr;
+	struct ibv_pd *pd;		/* of its own, or NULL */
+};
+
+struct end {
+	struct ibv_context *context;
+	struct event_log *log;
+	bool owns_context;
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq[2];		/* by enum end_queue */
+	struct ibv_qp *qp;
+	uint8_t *buf;
+	struct ibv_mr *mr;
+	struct end_key key[END_KEYS_MAX];
+	struct end_opts opts;
+};
+
+/* A completion, and for errors the CQE's bytes. */
+struct done {
+	bool found;
+	struct ibv_wc wc;
+	uint8_t cqe[64];		/* all zero: not kept */
+};
+
+/* A work request, flat so that it can be sent to the other end. */
+struct work {
+	enum ibv_wr_opcode opcode;
+	uint64_t wr_id;
+	unsigned flags;			/* IBV_SEND_*; SIGNALED is not added */
+	uint64_t remote_addr;
+	uint32_t rkey;
+	uint32_t imm;			/* host order; for SEND_WITH_INV the rkey */
+	uint64_t compare_add, swap;
+	unsigned sge_count;
+	struct ibv_sge sge[END_SGE_MAX];
+};
+
+void end_defaults(struct end_opts *opts);
+
+/* The first device, or NULL with errno. */
+struct ibv_context *device_open(void);
+
+/* @shared: another end whose context is used, or NULL. */
+int end_open(struct end *e, const struct end_opts *opts, const struct end *shared);
+void end_close(struct end *e);
+void end_describe(const struct end *e, struct end_info *out);
+
+/* Move the QP towards opts.state; each takes the options' values. */
+int end_to_init(struct end *e);
+int end_to_rtr(struct end *e, const struct end_info *other);
+int end_to_rts(struct end *e);
+int end_to(struct end *e, enum ibv_qp_state state);	/* only the state: RESET, ERR */
+int end_connect(struct end *e, const struct end_info *other);
+
+/* Post; the errno of the verb. */
+int end_post(struct end *e, const struct work *work);
+int end_post_recv(struct end *e, const struct work *work);
+
+/* The next completion of a CQ, waited for; found is false after AWAIT_MS. */
+void end_await(struct end *e, enum end_queue queue, struct done *out);
+/* The next completion if one comes while the queue is polled for a bounded number of
+ * times: for cases that say that nothing must come. */
+void end_glance(struct end *e, enum end_queue queue, struct done *out);
+/* An event about this end's QP or CQs, waited for @ms. */
+bool end_event(struct end *e, enum ibv_event_type type, int ms);
+
+enum ibv_qp_state end_state(struct end *e);	/* IBV_QPS_UNKNOWN: query failed */
+
+/* Register [addr, addr + bytes) under the next free slot, on a PD of its own if @other_pd.
+ * The slot, or -1 with errno. */
+int end_register(struct end *e, uint64_t addr, uint64_t bytes, unsigned access, bool other_pd);
+int end_deregister(struct end *e, unsigned slot);
+
+/* A pattern that differs from byte to byte, from row to row and from seed to seed. */
+void pattern_fill(void *at, size_t bytes, uint64_t seed);
+/* The first byte that differs, or -1. */
+int64_t pattern_differs(const void *at, size_t bytes, uint64_t seed);
+
+uint64_t now_ms(void);
+#endif
