@@ -146,6 +146,25 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+static uint64_t coarse_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* It moves once a jiffy; one more for the tick that is just being handled. */
+static void coarse_clock_begin(struct emu_dev *dev)
+{
+	struct timespec step;
+
+	if (clock_getres(CLOCK_MONOTONIC_COARSE, &step) || step.tv_sec)
+		return;
+	dev->coarse_now_ns = coarse_now_ns;
+	dev->coarse_lag_ns = 2 * (uint64_t)step.tv_nsec;
+}
+
 static int lease_qpns(void *ctx)
 {
 	return fabric_lease(((struct emu_function *)ctx)->fabric, FABRIC_QPN);
@@ -189,6 +208,7 @@ static void dev_fill(struct emu_function *f, const struct emu_identity *id)
 		memcpy(dev->gid[i].netdev, id->gid[i].netdev, sizeof dev->gid[i].netdev);
 	}
 	dev->now_ns = now_ns;
+	coarse_clock_begin(dev);
 	dev->why = &f->why;
 	f->why.is_printing = env_is_set("VERBENA_EXPLAIN");
 }

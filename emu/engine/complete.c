@@ -81,6 +81,7 @@ void complete(struct tp *tp, struct emu_qp *qp, struct emu_cq *cq, struct hw_cqe
 		return;
 	}
 	cq->produced++;
+	engine_of(tp)->progress++;
 	if (cqe->is_solicited || is_failure(cqe))
 		cq->solicited_at = cq->produced;
 	if (cq->arm == CQ_ARMED_NEXT ||

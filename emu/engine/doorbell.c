@@ -140,10 +140,31 @@ void engine_rang(struct engine *e, uint32_t qpn)
 	drive_and_unlock(e);
 }
 
+/* A thread that polls in vain for long may be keeping whom it waits for from the CPU. */
+#define IDLE_LENDS_TO_YIELD 1000
+
+static bool is_polling_in_vain(struct engine *e)
+{
+	bool is_idle = e->progress == e->progress_seen;
+
+	e->progress_seen = e->progress;
+	e->idle_lends = is_idle ? e->idle_lends + 1 : 0;
+	return e->idle_lends && e->idle_lends % IDLE_LENDS_TO_YIELD == 0;
+}
+
 void engine_lend(struct engine *e)
 {
-	if (!pthread_mutex_trylock(&e->dev->lock))
-		drive_and_unlock(e);
+	bool yields;
+
+	if (pthread_mutex_trylock(&e->dev->lock))
+		return;
+	note_activity(e);
+	engine_drive(e);
+	nic_adjust(e);
+	yields = is_polling_in_vain(e);
+	unlock(e);
+	if (yields)
+		sched_yield();
 }
 
 void engine_armed(struct engine *e, uint32_t cqn)
@@ -167,6 +188,7 @@ void engine_posted_recv(struct engine *e, uint32_t qpn)
 void engine_enter(struct engine *e)
 {
 	pthread_mutex_lock(&e->dev->lock);
+	pages_scan(e);
 	engine_drive(e);
 }
 

@@ -137,6 +137,7 @@ static bool arrive(struct engine *e, struct emu_qp *qp, const struct ib_packet *
 		qp_state_set(qp, QP_RTR);		/* from now on peers may execute */
 		qp_event(qp, EVENT_COMM_EST);
 	}
+	e->progress++;
 	is_readable = rc_take(&e->tp, qp, p);
 	engine_qp_kick(e, qp);
 	return is_readable;
@@ -219,7 +220,8 @@ static enum turn serve_one(struct engine *e, struct emu_qp *qp, const struct hal
 
 	if (!h->next(&e->tp, qp, may_execute ? LOOP_PACKET_BYTES : wire_max, &p))
 		return TURN_DONE;
-	if (may_execute && direct_bytes(&p) <= DIRECT_BYTES && direct_execute(e, qp, &p)) {
+	if (may_execute && rc_is_one_sided(&p) && direct_bytes(&p) <= DIRECT_BYTES &&
+	    direct_execute(e, qp, &p)) {
 		*bytes += direct_bytes(&p);
 		return TURN_MORE;
 	}
@@ -308,7 +310,6 @@ bool engine_run(struct engine *e)
 	struct emu_qp *qp;
 
 	doorbells_take(e);
-	pages_scan(e);
 	take_arrivals(e);
 	unblock(e);
 	for (int i = 0; i < TURNS_A_STEP && (qp = list_take(&e->ready)); i++) {

@@ -51,6 +51,10 @@ struct engine {
 	unsigned page_count, page_size;
 	uint64_t page_rings;			/* doorbells found by looking */
 
+	uint64_t progress;			/* packets taken and completions written, ever */
+	uint64_t progress_seen;			/* at the last lend */
+	unsigned idle_lends;			/* since then, one after the other */
+
 	/* the NIC thread */
 	pthread_t thread;
 	bool has_thread;

@@ -64,6 +64,7 @@ static uint64_t run_and_measure(struct nic *nic)
 
 	pthread_mutex_lock(&e->dev->lock);
 	is_busy = is_attended(e, &nic->activity);
+	pages_scan(e);
 	if (!is_busy)
 		records_scan(e);
 	engine_drive(e);

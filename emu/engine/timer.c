@@ -4,7 +4,8 @@
  *
  * A timer is restarted with every acknowledgement, so the heap is lazy: a later
  * deadline or a stopped timer only changes the QP, and the entry is looked at when its
- * old time has come.  The clock is read only if somebody waits for it.
+ * old time has come.  The exact clock is read only near a deadline: it costs as much as a
+ * small message, and where the cheap one will do that is taken.
  */
 #include <stdlib.h>
 #include "emu/engine/engine_local.h"
@@ -97,6 +98,18 @@ void timer_want(struct engine *e, struct emu_qp *qp)
 	e->timer_wanted = qp;
 }
 
+/* Timers much longer than the coarse clock's lag may start by it, and end that much later. */
+#define COARSE_IS_FINE	8
+
+static uint64_t deadline_in(const struct emu_dev *dev, uint64_t wait_ns, uint64_t *now_ns)
+{
+	if (dev->coarse_now_ns && wait_ns >= COARSE_IS_FINE * dev->coarse_lag_ns)
+		return dev->coarse_now_ns() + dev->coarse_lag_ns + wait_ns;
+	if (!*now_ns)
+		*now_ns = dev->now_ns();
+	return *now_ns + wait_ns;
+}
+
 void timers_start(struct engine *e)
 {
 	struct emu_qp *qp = e->timer_wanted;
@@ -114,9 +127,7 @@ void timers_start(struct engine *e)
 		r->wants_timer = false;
 		if (r->deadline_ns || wait_ns == UINT64_MAX)
 			continue;
-		if (!now_ns)
-			now_ns = e->dev->now_ns();
-		timer_start(e, qp, now_ns + wait_ns);
+		timer_start(e, qp, deadline_in(e->dev, wait_ns, &now_ns));
 	}
 }
 
@@ -131,11 +142,16 @@ static void timer_fire(struct engine *e, struct emu_qp *qp, uint64_t now_ns)
 	engine_qp_kick(e, qp);
 }
 
+static bool is_far_off(const struct emu_dev *dev, uint64_t deadline_ns)
+{
+	return dev->coarse_now_ns && dev->coarse_now_ns() + dev->coarse_lag_ns < deadline_ns;
+}
+
 void timers_expire(struct engine *e)
 {
 	uint64_t now_ns;
 
-	if (!e->heap_count)
+	if (!e->heap_count || is_far_off(e->dev, e->heap[1].deadline_ns))
 		return;
 	now_ns = e->dev->now_ns();
 	while (e->heap_count && e->heap[1].deadline_ns <= now_ns) {

@@ -55,6 +55,9 @@ struct emu_dev {
 	unsigned gid_count;
 	uint16_t lid;			/* 0: the port is addressed by GIDs only */
 	uint64_t (*now_ns)(void);	/* the injected clock, monotonic */
+	/* A cheap one that lags by up to coarse_lag_ns; NULL: none. */
+	uint64_t (*coarse_now_ns)(void);
+	uint64_t coarse_lag_ns;
 	struct why_ring *why;
 	struct home home;		/* of responders; of keys: in the table */
 	struct key_table keys;

@@ -35,6 +35,7 @@ struct tp {
 		union { struct hw_work work; struct hw_recv recv; };
 		struct iovec span[HW_SGE_MAX];
 		unsigned span_count;
+		bool has_whole;		/* the spans are those of the whole message */
 	} tx, rx;		/* of the packet being made; of the one being taken */
 };
 
@@ -77,6 +78,9 @@ struct rc_remote {
 	void (*atomics_unlock)(void *ctx);
 	void *ctx;
 };
+
+/* Needs neither a receive nor anything else of the target's CPU. */
+bool rc_is_one_sided(const struct ib_packet *p);
 
 /*
  * Execute a one-sided request of @qp in its responder's place: @p is from rc_req_next(), and

@@ -36,6 +36,10 @@ static void progress(struct emu_qp *qp, uint32_t psn)
 	r->rnr_left = qp->attr.rnr_retry;
 	r->deadline_ns = 0;
 	r->wants_timer = r->psn_out != 0;
+	if (r->is_waiting_rnr) {	/* a repetition was taken; what followed it was dropped */
+		r->is_waiting_rnr = false;
+		rc_rewind(qp);
+	}
 	if (r->send_at == r->sent_head && r->sent_head != r->sent_tail) {
 		const struct rc_sent *head = rc_sent_at(qp, r->sent_head);
 		int64_t done = (int64_t)psn_diff(psn, head->psn) * qp->mtu_bytes;

@@ -47,6 +47,7 @@ static enum hw_status local_keys_check(struct tp *tp, struct emu_qp *qp, const s
 	if (rc_is_read_or_atomic((uint8_t)w->op))
 		return HW_SUCCESS;
 	why = rc_gather(tp, qp, &g, &tp->tx, &bad);
+	tp->tx.has_whole = why == WHY_NONE;
 	if (why == WHY_NONE)
 		return HW_SUCCESS;
 	local_why(tp, qp, why, sent, bad);
@@ -178,8 +179,11 @@ static enum why message_part(struct tp *tp, struct emu_qp *qp, const struct rc_s
 	uint32_t bytes = left < bytes_max ? left : bytes_max;
 	struct rc_gather g = { w->sge, w->sge_count, skip, bytes, KEY_LOCAL_READ };
 	bool is_first = skip == 0, is_last = bytes == left;
-	enum why why = rc_gather(tp, qp, &g, &tp->tx, bad_out);
+	enum why why = WHY_NONE;
 
+	if (!tp->tx.has_whole || bytes != sent->bytes)
+		why = rc_gather(tp, qp, &g, &tp->tx, bad_out);
+	tp->tx.has_whole = false;
 	if (why != WHY_NONE)
 		return why;
 	p->opcode = message_opcodes[w->op][is_first ? (is_last ? 3 : 0) : (is_last ? 2 : 1)];

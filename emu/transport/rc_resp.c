@@ -563,6 +563,13 @@ static bool is_for_us(const struct emu_qp *qp, const struct rc_resp *r, const st
 	       !memcmp(r->dgid, p->sgid, 16);
 }
 
+bool rc_is_one_sided(const struct ib_packet *p)
+{
+	const struct op_row *op = &op_rows[p->opcode & 31];
+
+	return op->kind != KIND_SEND && !op->takes_recv;
+}
+
 bool rc_execute_remotely(struct tp *tp, struct emu_qp *qp, const struct rc_remote *remote,
 			 const struct ib_packet *p)
 {
@@ -571,7 +578,7 @@ bool rc_execute_remotely(struct tp *tp, struct emu_qp *qp, const struct rc_remot
 		.op = &op_rows[p->opcode & 31] };
 	uint64_t original = 0;
 
-	if (q.op->kind == KIND_SEND || q.op->takes_recv || qp->req.reads_out ||
+	if (!rc_is_one_sided(p) || qp->req.reads_out ||
 	    remote->load(remote->ctx, p->psn, &r) || !is_for_us(qp, &r, p))
 		return false;
 	if (judge(&q, STAGES - 1).verdict != V_NEXT || execute_remote(&q, &original))

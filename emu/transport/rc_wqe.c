@@ -102,6 +102,7 @@ enum hw_status rc_work_fetch(struct tp *tp, struct emu_qp *qp, uint32_t block,
 	enum hw_fault fault;
 	unsigned units;
 
+	s->has_whole = false;
 	s->work.ds = 0;
 	s->work.opcode = 0;
 	if (ring_copy(qp, block, 4, s->wqe))

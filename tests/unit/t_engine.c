@@ -324,11 +324,13 @@ Test(engine, a_page_that_was_written_is_a_doorbell)
 	engine_lend(r.e);
 	cr_assert_not(rig_poll(&r));
 	memcpy(page + 0x900, side_block(&r.w->a, 0), 8);
-	engine_lend(r.e);
+	engine_enter(r.e);
+	engine_leave(r.e);
 	cr_assert(rig_poll(&r));
 	engine_page_remove(r.e, page);
 	memset(page, 0xee, 4096);
-	engine_lend(r.e);
+	engine_enter(r.e);
+	engine_leave(r.e);
 }
 
 Test(engine, more_doorbells_than_the_ring_holds_are_found_by_their_records)

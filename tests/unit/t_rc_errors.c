@@ -374,3 +374,17 @@ Test(rc_errors, work_that_changed_while_it_was_sent)
 	expect_status(w, &w->a, HW_LOC_QP_OP);
 	expect_why(w, WHY_WQE_CHANGED);
 }
+
+/* Found by f_packet: the count of packets was divided by it. */
+Test(rc_errors, packet_without_an_mtu)
+{
+	struct world *w = world_new();
+	const struct ib_packet p = { .opcode = RC_WRITE_ONLY, .psn = 100, .packet_count = 1,
+		.payload_bytes = 8, .dma_bytes = 8, .rkey = w->b.mr->key,
+		.va = (uintptr_t)w->b.data };
+
+	cr_assert(rc_take(&w->tp, w->b.qp, &p));
+	cr_assert_eq(w->b.qp->state, QP_ERR);
+	cr_assert_eq(event_of(w), EVENT_QP_REQ_ERR);
+	expect_why(w, WHY_PACKET_LENGTH);
+}

@@ -174,6 +174,49 @@ Test(rc_loss, receiver_that_becomes_ready_gets_the_message)
 	cr_assert(!memcmp(w->a.data, w->b.data + 70000, 5000));
 }
 
+/* The answer of B, held back by a wire that is slow. */
+static struct ib_packet answer_of_b(struct world *w)
+{
+	struct ib_packet answer;
+
+	cr_assert(rc_resp_next(&w->tp, w->b.qp, 4096, &answer));
+	rc_resp_sent(&w->tp, w->b.qp, &answer);
+	return answer;
+}
+
+static struct ib_packet send_of_a(struct world *w)
+{
+	struct ib_packet p;
+
+	cr_assert(rc_req_next(&w->tp, w->a.qp, 4096, &p));
+	rc_take(&w->tp, w->b.qp, &p);
+	rc_req_sent(&w->tp, w->a.qp, &p);
+	return answer_of_b(w);
+}
+
+/* Found by f_packet: the sender waited for ever, with nothing outstanding and no timer. */
+Test(rc_loss, an_acknowledgement_ends_the_wait_for_a_receiver)
+{
+	struct world *w = world_new();
+	struct ib_packet nak, ack;
+
+	work_post(&w->a, to_b(w, SEND, 8, 0));
+	rc_doorbell(&w->tp, w->a.qp);
+	nak = send_of_a(w);
+	cr_assert_eq(nak.aeth_syndrome >> 5, AETH_RNR_NAK >> 5);
+	recv_post(&w->b, 64, 0, 0);
+	rc_timer(&w->tp, w->a.qp);		/* the NAK is late: the ack timer comes first */
+	ack = send_of_a(w);
+	cr_assert_eq(ack.aeth_syndrome >> 5, 0);
+	rc_take(&w->tp, w->a.qp, &nak);
+	cr_assert(w->a.qp->req.is_waiting_rnr);
+	rc_take(&w->tp, w->a.qp, &ack);
+	expect_good(w, &w->a, HW_CQE_REQ);
+	work_post(&w->a, to_b(w, WRITE, 8, 0));
+	pump(w);
+	expect_good(w, &w->a, HW_CQE_REQ);
+}
+
 Test(rc_loss, peer_behind_in_psn_is_asked_until_retries_end)
 {
 	struct world *w = world_new();
