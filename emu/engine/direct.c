@@ -29,7 +29,7 @@ static int direct_load(void *ctx, uint32_t psn, struct rc_resp *out)
 	if (share_load32(d->peer, SHARE_RESPONDER, d->qpn, offsetof(struct rc_resp, is_open),
 			 &is_open) || !is_open)
 		return -ENOTCONN;
-	if (share_read(d->peer, SHARE_RESPONDER, d->qpn, 0, out, RC_RESP_SHARED_BYTES))
+	if (share_read(d->peer, SHARE_RESPONDER, d->qpn, 0, out, sizeof *out))
 		return -ENOENT;
 	return out->psn_expected == psn ? 0 : -EAGAIN;
 }
@@ -40,7 +40,7 @@ static void direct_store(void *ctx, const struct rc_resp *r)
 	size_t from = offsetof(struct rc_resp, msn);
 
 	share_write(d->peer, SHARE_RESPONDER, d->qpn, from, (const uint8_t *)r + from,
-		    RC_RESP_SHARED_BYTES - from);
+		    sizeof *r - from);
 	share_store32(d->peer, SHARE_RESPONDER, d->qpn, offsetof(struct rc_resp, psn_expected),
 		      r->psn_expected);
 }
@@ -96,11 +96,14 @@ bool direct_execute(struct engine *e, struct emu_qp *qp, const struct ib_packet 
 		.atomics_held = direct_atomics_held, .atomics_unlock = direct_atomics_unlock,
 		.ctx = &d,
 	};
+	uint64_t original;
 	bool is_done;
 
 	if (!d.peer || !share_begin(d.peer))
 		return false;
-	is_done = rc_execute_remotely(&e->tp, qp, &remote, p);
+	is_done = rc_execute_remotely(&e->tp, qp, &remote, p, &original);
 	share_end(d.peer);
+	if (is_done)
+		rc_executed(&e->tp, qp, p, original);
 	return is_done;
 }

@@ -49,7 +49,8 @@ void engine_posted_recv(struct engine *e, uint32_t qpn);
 
 /*
  * Lock held.  A doorbell page: programs that ring it themselves, past the patched operations,
- * are found by looking at it with each command and each tick of the NIC thread.  @page stays mapped until removed.
+ * are found by looking at it with each command and each tick of the NIC thread.  @page stays
+ * mapped until removed.
  */
 int engine_page_add(struct engine *e, const volatile void *page);	/* -ENOMEM */
 void engine_page_remove(struct engine *e, const volatile void *page);

@@ -3,8 +3,9 @@
  * Doorbell pages: what a program wrote there itself.
  *
  * A page is memory that nobody is told about when it changes, so the NIC thread looks at it
- * each tick; threads that ring and poll by the patched operations need not.  A register may have been overwritten since the last look; the records
- * of the QPs are what counts, and a QP that rings again later is found then.
+ * each tick; threads that ring and poll by the patched operations need not.  A register may have
+ * been overwritten since the last look; the records of the QPs are what counts, and a QP that
+ * rings again later is found then.
  * Source: device-abi B.5 (registers), C.5 (values).
  */
 #include <endian.h>

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "emu/obj/obj.h"
 
@@ -33,16 +34,51 @@ struct event_count {
 	uint32_t pushed;
 };
 
+/*
+ * A descriptor of ours.  The application may close every number it does not know and open others
+ * in their place, so a number is used only while it means what it did.
+ */
+struct own_fd {
+	int fd;
+	dev_t dev;
+	ino_t ino;
+};
+
 struct emu_channel {
 	struct emu_obj obj;		/* first: see channel_obj() */
-	int fd;				/* our end: we write */
-	int reader_fd;			/* the application's end, kept to look into it */
+	struct own_fd writer;		/* our end */
+	struct own_fd reader;		/* the application's end, kept to look into it */
 	size_t bytes;			/* per event */
 	struct event_slot *slot;	/* ring of slot_size, a power of two */
 	uint32_t slot_size, head, sent, tail;	/* free running: head <= sent <= tail */
 	struct event_count *count;	/* count_size, a power of two */
 	uint32_t count_size, count_used;
 };
+
+static struct own_fd own_fd_of(int fd)
+{
+	struct own_fd own = { .fd = fd };
+	struct stat st;
+
+	if (!fstat(fd, &st)) {
+		own.dev = st.st_dev;
+		own.ino = st.st_ino;
+	}
+	return own;
+}
+
+static bool is_ours(const struct own_fd *own)
+{
+	struct stat st;
+
+	return !fstat(own->fd, &st) && st.st_dev == own->dev && st.st_ino == own->ino;
+}
+
+static void own_fd_close(struct own_fd *own)
+{
+	if (is_ours(own))
+		close(own->fd);
+}
 
 int channel_create(size_t bytes, struct emu_channel **out, int *fd_out)
 {
@@ -63,8 +99,8 @@ int channel_create(size_t bytes, struct emu_channel **out, int *fd_out)
 			close(reader);
 		return rc;
 	}
-	channel->fd = pair[0];
-	channel->reader_fd = reader;
+	channel->writer = own_fd_of(pair[0]);
+	channel->reader = own_fd_of(reader);
 	channel->bytes = bytes;
 	*out = channel;
 	*fd_out = pair[1];
@@ -73,8 +109,8 @@ int channel_create(size_t bytes, struct emu_channel **out, int *fd_out)
 
 void channel_destroy(struct emu_channel *channel)
 {
-	close(channel->fd);
-	close(channel->reader_fd);
+	own_fd_close(&channel->writer);
+	own_fd_close(&channel->reader);
 	free(channel->slot);
 	free(channel->count);
 	free(channel);
@@ -181,7 +217,8 @@ static void drop_read(struct emu_channel *channel)
 	int unread_bytes;
 	uint32_t unread;
 
-	if (channel->head == channel->sent || ioctl(channel->reader_fd, FIONREAD, &unread_bytes))
+	if (channel->head == channel->sent || !is_ours(&channel->reader) ||
+	    ioctl(channel->reader.fd, FIONREAD, &unread_bytes))
 		return;
 	unread = unread_bytes / channel->bytes;
 	if (unread < channel->sent - channel->head)
@@ -216,8 +253,10 @@ static bool slots_have_room(struct emu_channel *channel)
 
 void channel_flush(struct emu_channel *channel)
 {
+	if (channel->sent == channel->tail || !is_ours(&channel->writer))
+		return;
 	while (channel->sent != channel->tail) {
-		ssize_t n = send(channel->fd, slot_at(channel, channel->sent)->bytes,
+		ssize_t n = send(channel->writer.fd, slot_at(channel, channel->sent)->bytes,
 				 channel->bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 		if (n < 0 && errno == EINTR)
@@ -258,8 +297,8 @@ static void unsend(struct emu_channel *channel)
 	uint32_t kept = channel->head, next = channel->head;
 	uint8_t event[EVENT_BYTES_MAX];
 
-	while (next != channel->sent) {
-		ssize_t n = recv(channel->reader_fd, event, sizeof event, MSG_DONTWAIT);
+	while (next != channel->sent && is_ours(&channel->reader)) {
+		ssize_t n = recv(channel->reader.fd, event, sizeof event, MSG_DONTWAIT);
 
 		if (n < 0 && errno == EINTR)
 			continue;

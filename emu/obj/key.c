@@ -108,7 +108,7 @@ void key_destroy(struct key_table *table, uint32_t key)
 {
 	struct key_entry *entry = numbers_find(&table->indices, KEY_INDEX(key));
 
-	assert(entry && entry->tag == KEY_TAG(key));
+	assert(entry && *last_tag(table, KEY_INDEX(key)) == KEY_TAG(key));
 	atomic_store(&entry->is_valid, 0);
 	home_quiesce(&table->home);
 	numbers_give(&table->indices, KEY_INDEX(key));

@@ -188,6 +188,8 @@ struct rc_resource {
  * one-sided requests in it, without a lock.  The gate is the PSN: whoever finds psn_expected
  * to be its own packet's knows that everything before is complete, and nobody else has that
  * packet; so psn_expected is written last, and with release.
+ *
+ * A peer that is broken may leave any bytes here, so no member is a bool.
  */
 struct rc_resp {
 	/* changed by the owner only, while is_open is 0 or by ibv_modify_qp() */
@@ -202,12 +204,15 @@ struct rc_resp {
 	/* changed by whoever executes */
 	_Atomic uint32_t psn_expected;
 	uint32_t msn;
-	bool is_in_message;
+	uint8_t is_in_message;
 	uint8_t message_kind;		/* of the message in progress; rc_resp.c        */
 	uint32_t message_bytes;		/* received so far                               */
 	uint64_t write_va;		/* WRITE: where the message begins                */
 	uint32_t write_rkey, write_bytes;
-	/* the owner's alone */
+};
+
+/* What only the owner of a responder needs.  Not where others could write. */
+struct rc_answers {
 	uint32_t rq_consumed, rq_produced;	/* receive WQEs, free running              */
 	bool has_sent_nak;		/* silent until psn_expected comes                  */
 	bool ack_is_due;
@@ -217,7 +222,6 @@ struct rc_resp {
 	uint8_t resource_answer;	/* the oldest not answered; == made: none             */
 	struct rc_resource resource[RC_RESOURCES_MAX];
 };
-#define RC_RESP_SHARED_BYTES	offsetof(struct rc_resp, rq_consumed)
 
 struct emu_qp {
 	/* hot */
@@ -240,7 +244,8 @@ struct emu_qp {
 	uint8_t sgid[16], dgid[16];
 	uint16_t pkey;
 	struct rc_req req;
-	struct rc_resp *resp;
+	struct rc_resp *resp;		/* where peers can execute */
+	struct rc_answers answers;
 	/* engine */
 	struct emu_qp *ready_next;
 	bool is_ready;
@@ -277,13 +282,16 @@ int qp_modify(struct emu_dev *dev, struct emu_qp *qp, const struct qp_attr *attr
 /* The engine has forgotten the QP before. */
 int qp_destroy(struct emu_dev *dev, struct emu_qp *qp, uint32_t *events_out);
 
-/* The only writer of qp->state: peers see at once whether they may execute. */
+/* The only writer of qp->state: peers see at once whether they may execute.  As with packets,
+ * nothing arrives any more when a QP has left the states in which it takes requests. */
 static inline void qp_state_set(struct emu_qp *qp, enum qp_state state)
 {
-	bool is_open = state == QP_RTS || (state == QP_RTR && qp->is_established);
+	bool is_open = qp->type == QPT_RC &&
+		       (state == QP_RTS || (state == QP_RTR && qp->is_established));
 
 	qp->state = state;
-	atomic_store_explicit(&qp->resp->is_open, is_open, memory_order_release);
+	if (atomic_exchange(&qp->resp->is_open, is_open) && !is_open)
+		home_quiesce(&qp->dev->home);
 }
 
 struct emu_qp *qp_find(struct emu_dev *dev, uint32_t qpn);

@@ -164,7 +164,6 @@ int qp_destroy(struct emu_dev *dev, struct emu_qp *qp, uint32_t *events_out)
 	*events_out = qp->async ? channel_forget(qp->async, qp) : 0;
 	count_user(qp, -1);
 	qp_state_set(qp, QP_RESET);
-	home_quiesce(&dev->home);
 	numbers_give(&dev->qpns, qp->qpn);
 	home_give(&dev->home, qp->resp);
 	free(qp->req.sent);

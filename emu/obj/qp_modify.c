@@ -263,9 +263,8 @@ static void enter_reset(struct emu_qp *qp)
 	struct rc_sent *sent = qp->req.sent;
 
 	qp->req = (struct rc_req){ .sent = sent };
-	/* Peers are kept out already; those that are in are waited for. */
-	home_quiesce(&qp->dev->home);
 	*qp->resp = (struct rc_resp){ .pdn = qp->pdn, .pkey = qp->pkey };
+	qp->answers = (struct rc_answers){ 0 };
 	qp->attr = (struct qp_attr){ 0 };
 	qp->work = 0;
 	qp->dest_qpn = 0;
@@ -356,6 +355,8 @@ int qp_modify(struct emu_dev *dev, struct emu_qp *qp, const struct qp_attr *attr
 	attr_keep(&qp->attr, attr, mask);
 	hot_apply(qp, mask);
 	qp_state_set(qp, to);
+	if (mask & A_ACCESS && qp->resp->is_open)
+		home_quiesce(&dev->home);	/* nobody goes by the old rights any more */
 	if (qp_enter[to])
 		qp_enter[to](qp);
 	qp->attr.state = qp->attr.cur_state = to;

@@ -91,8 +91,7 @@ static void segment_announce(struct share *s)
 {
 	memcpy(s->header->entry_bytes, s->entry_bytes, sizeof s->entry_bytes);
 	s->header->layout = SHARE_LAYOUT;
-	atomic_thread_fence(memory_order_release);
-	s->header->magic = SHARE_MAGIC;
+	atomic_store_explicit(&s->header->magic, SHARE_MAGIC, memory_order_release);
 }
 
 int share_create(struct fabric *fabric, const size_t entry_bytes[SHARE_KIND_COUNT],
@@ -193,8 +192,8 @@ void share_quiesce(struct share *s)
 {
 	struct patience patience = { 0 };
 
-	/* Pairs with the fence in share_begin(): it sees what we changed, or we see that it is in. */
-	atomic_thread_fence(memory_order_seq_cst);
+	/* With the one in share_begin(): it sees what we changed, or we see that it is in. */
+	share_barrier();
 	if (!atomic_load(&s->header->has_peers))
 		return;
 	for (unsigned slot = 0; slot < FABRIC_MEMBERS_MAX; slot++)

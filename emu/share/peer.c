@@ -135,7 +135,7 @@ bool share_begin(struct share_peer *peer)
 		return false;
 	}
 	/* Nothing of what we are to see is read before the owner can see that we are in. */
-	atomic_thread_fence(memory_order_seq_cst);
+	share_barrier();
 	if (owner_is_live(peer, &word))
 		return true;
 	share_end(peer);

@@ -46,7 +46,7 @@ static inline uint64_t busy_next(uint64_t word)
 #define ATOMICS_FREE(word)		((word) & 0xffffff0000)
 
 struct share_header {
-	uint64_t magic;
+	_Atomic uint64_t magic;
 	uint32_t layout, entry_bytes[SHARE_KIND_COUNT];
 	_Alignas(64) _Atomic uint32_t live;	/* a robust futex; live.c */
 	_Alignas(64) _Atomic uint64_t atomics;
@@ -54,6 +54,14 @@ struct share_header {
 	struct share_busy busy[FABRIC_MEMBERS_MAX];
 	_Alignas(SHARE_PAGE) _Atomic uint32_t directory[SHARE_KIND_COUNT][CHUNKS];
 };
+
+/* What was stored before it is visible before anything behind it is loaded.  Not an
+ * atomic_thread_fence(), which the thread sanitizer does not know. */
+static inline void share_barrier(void)
+{
+	__sync_synchronize();
+}
+
 static_assert(offsetof(struct share_header, directory) % SHARE_PAGE == 0, "reserved by the page");
 static_assert(SHARE_BYTES / SHARE_PAGE <= UINT16_MAX, "struct share keeps places in 16 bits");
 #endif

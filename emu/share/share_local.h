@@ -12,7 +12,7 @@ struct share_peer {
 	unsigned slot;
 	uint32_t generation;		/* the rest is about this member; 0: nobody */
 	pid_t pid;
-	bool is_refused;		/* no segment, dead, or the kernel keeps us out of its memory */
+	bool is_refused;		/* no segment, dead, or its memory is forbidden */
 	struct share_header *header;
 	uint64_t idle;			/* our busy word there when we are not in; even */
 	uint64_t atomics_mine;

@@ -84,11 +84,14 @@ bool rc_is_one_sided(const struct ib_packet *p);
 
 /*
  * Execute a one-sided request of @qp in its responder's place: @p is from rc_req_next(), and
- * everything before it must have been executed.  True: done, and the requester has been told.
+ * everything before it must have been executed.  True: done; *original_out is an atomic's result.
  * False: nothing has changed, send the packet.  Whatever is to be refused is left to the owner.
  */
 bool rc_execute_remotely(struct tp *tp, struct emu_qp *qp, const struct rc_remote *remote,
-			 const struct ib_packet *p);
+			 const struct ib_packet *p, uint64_t *original_out);
+/* Tell the requester.  Not before @remote is left: a completion may end the QP, and that waits for
+ * peers who may be waiting for us. */
+void rc_executed(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p, uint64_t original);
 
 /* The timer that qp->req.deadline_ns asked for has expired. */
 void rc_timer(struct tp *tp, struct emu_qp *qp);

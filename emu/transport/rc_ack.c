@@ -215,7 +215,7 @@ static bool is_answer_fitting(const struct emu_qp *qp, const struct rc_sent *sen
 	uint32_t left = sent->bytes - qp->req.read_bytes;
 
 	if (sent->op != HW_OP_READ)
-		return p->opcode == RC_ATOMIC_ACKNOWLEDGE;
+		return p->opcode == RC_ATOMIC_ACKNOWLEDGE && p->packet_count == 1;
 	if (p->opcode == RC_ATOMIC_ACKNOWLEDGE || p->payload_bytes > left)
 		return false;
 	if (is_last != (p->payload_bytes == left))
@@ -309,9 +309,10 @@ void rc_executed(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p, ui
 	};
 	bool is_readable = true;	/* it is ours */
 
+	rc_req_sent(tp, qp, p);
 	if (p->opcode == RC_READ_REQUEST)
 		executed_read(tp, qp, p);
-	else if (p->wants_ack)
+	else
 		rc_take_answer(tp, qp, &answer, &is_readable);
 }
 

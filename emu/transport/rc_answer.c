@@ -10,7 +10,7 @@
 #include "emu/transport/rc_local.h"
 
 /* The oldest READ or atomic that waits for its answer, or NULL. */
-static struct rc_resource *resource_due(struct rc_resp *r)
+static struct rc_resource *resource_due(struct rc_answers *r)
 {
 	while (r->resource_answer != r->resource_made) {
 		struct rc_resource *res = &r->resource[r->resource_answer % RC_RESOURCES_MAX];
@@ -41,7 +41,7 @@ static uint32_t answer_psn(const struct emu_qp *qp, const struct rc_resource *re
 /* The key went away, or the memory, while a READ was being answered. */
 static void read_refused(struct tp *tp, struct emu_qp *qp, struct rc_resource *res, enum why why)
 {
-	struct rc_resp *r = qp->resp;
+	struct rc_answers *r = &qp->answers;
 
 	dev_why(tp->dev, .why = why, .side = WHY_SIDE_RECV, .qpn = qp->qpn,
 		.peer_qpn = qp->dest_qpn, .opcode = res->opcode, .psn = res->psn, .key = res->rkey,
@@ -94,7 +94,7 @@ static void atomic_answer(const struct rc_resource *res, struct ib_packet *p)
 
 int rc_resp_next(struct tp *tp, struct emu_qp *qp, uint32_t bytes_max, struct ib_packet *out)
 {
-	struct rc_resp *r = qp->resp;
+	struct rc_answers *r = &qp->answers;
 	struct rc_resource *res = resource_due(r);
 
 	memset(out, 0, sizeof *out);
@@ -110,7 +110,7 @@ int rc_resp_next(struct tp *tp, struct emu_qp *qp, uint32_t bytes_max, struct ib
 		out->opcode = RC_ACKNOWLEDGE;
 		out->psn = r->ack_psn;
 		out->aeth_syndrome = r->ack_syndrome;
-		out->msn = r->msn;
+		out->msn = qp->resp->msn;
 		return 1;
 	}
 	qp->work &= ~(uint32_t)QP_WORK_RESPOND;
@@ -119,7 +119,7 @@ int rc_resp_next(struct tp *tp, struct emu_qp *qp, uint32_t bytes_max, struct ib
 
 void rc_resp_sent(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p)
 {
-	struct rc_resp *r = qp->resp;
+	struct rc_answers *r = &qp->answers;
 	struct rc_resource *res;
 
 	(void)tp;
@@ -135,7 +135,7 @@ void rc_resp_sent(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p)
 
 void rc_resp_unreadable(struct tp *tp, struct emu_qp *qp)
 {
-	struct rc_resource *res = resource_due(qp->resp);
+	struct rc_resource *res = resource_due(&qp->answers);
 
 	assert(res);
 	read_refused(tp, qp, res, WHY_MEMORY_GONE);

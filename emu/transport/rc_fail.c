@@ -62,7 +62,7 @@ void rc_sent_complete(struct tp *tp, struct emu_qp *qp, enum hw_status status, u
 
 static void recv_cqe(struct tp *tp, struct emu_qp *qp, struct hw_cqe *cqe)
 {
-	struct rc_resp *r = qp->resp;
+	struct rc_answers *r = &qp->answers;
 
 	cqe->wqe_counter = (uint16_t)r->rq_consumed++;
 	tp->ops->complete(tp, qp, qp->recv_cq, cqe);
@@ -140,8 +140,8 @@ void rc_flush(struct tp *tp, struct emu_qp *qp)
 	if (qp->sq_blocks)
 		flush_unread(tp, qp);
 	rc_recv_doorbell(tp, qp);
-	while (qp->resp->rq_consumed != qp->resp->rq_produced) {
-		flush_why(tp, qp, WHY_SIDE_RECV, qp->resp->rq_consumed);
+	while (qp->answers.rq_consumed != qp->answers.rq_produced) {
+		flush_why(tp, qp, WHY_SIDE_RECV, qp->answers.rq_consumed);
 		rc_recv_fail(tp, qp, HW_FLUSHED);
 	}
 	qp->work &= ~(uint32_t)QP_WORK_FLUSH;

@@ -63,8 +63,6 @@ void rc_qp_fatal(struct emu_qp *qp);
 /* rc_ack.c: the requester hears */
 void rc_take_answer(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p,
 		    bool *readable_out);
-/* A request was executed by us in the responder's place. */
-void rc_executed(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p, uint64_t original);
 /* Send again from the oldest packet that is not acknowledged. */
 void rc_rewind(struct emu_qp *qp);
 

@@ -59,6 +59,7 @@ struct request {
 	struct tp *tp;
 	struct emu_qp *qp;
 	struct rc_resp *r;
+	struct rc_answers *answers;
 	const struct rc_remote *remote;
 	const struct ib_packet *p;
 	const struct op_row *op;
@@ -67,7 +68,7 @@ struct request {
 
 static uint32_t request_psns(const struct request *q)
 {
-	return q->op->kind == KIND_READ ? psn_count_of(q->p->dma_bytes, q->r->mtu_bytes) :
+	return q->op->kind == KIND_READ ? psn_count_of(q->p->dma_bytes, q->qp->mtu_bytes) :
 	       q->p->packet_count;
 }
 
@@ -84,8 +85,8 @@ static struct judged rc_psn(struct request *q)
 	if (offset < 0)
 		return JUDGED(V_DUPLICATE, WHY_NONE);
 	if (offset > 0)
-		return JUDGED(r->has_sent_nak ? V_DROP : V_NAK_SEQUENCE, WHY_PSN_AHEAD);
-	r->has_sent_nak = false;
+		return JUDGED(q->answers->has_sent_nak ? V_DROP : V_NAK_SEQUENCE, WHY_PSN_AHEAD);
+	q->answers->has_sent_nak = false;
 	return NEXT;
 }
 
@@ -107,7 +108,7 @@ static struct judged rc_permitted(struct request *q)
 	return NEXT;
 }
 
-static unsigned resources_in_use(const struct rc_resp *r)
+static unsigned resources_in_use(const struct rc_answers *r)
 {
 	unsigned count = 0;
 
@@ -122,7 +123,7 @@ static struct judged rc_resources(struct request *q)
 
 	if (q->op->kind == KIND_READ || q->op->kind == KIND_ATOMIC) {
 		/* A peer finds its own PSN expected: nothing of it is waiting for an answer. */
-		unsigned in_use = q->remote ? 0 : resources_in_use(q->r);
+		unsigned in_use = q->remote ? 0 : resources_in_use(q->answers);
 
 		if (in_use >= q->r->resource_limit)
 			return JUDGED(V_NAK_INVALID, WHY_READ_RESOURCES);
@@ -143,7 +144,7 @@ static struct judged rc_resources(struct request *q)
 static bool is_payload_fitting(const struct request *q)
 {
 	const struct ib_packet *p = q->p;
-	uint32_t mtu = q->r->mtu_bytes;
+	uint32_t mtu = q->qp->mtu_bytes;	/* the peer's is the same, see is_for_us() */
 
 	if (q->op->kind == KIND_READ || q->op->kind == KIND_ATOMIC)
 		return p->payload_bytes == 0 && p->packet_count == 1;
@@ -223,9 +224,14 @@ static struct judged rc_key(struct request *q)
 	return why == WHY_NONE ? NEXT : JUDGED(V_NAK_ACCESS, why);
 }
 
+static struct rc_resource *resource_last(struct rc_answers *r)
+{
+	return &r->resource[(uint8_t)(r->resource_made - 1) % RC_RESOURCES_MAX];
+}
+
 static struct rc_resource *resource_new(struct request *q)
 {
-	struct rc_resp *r = q->r;
+	struct rc_answers *r = q->answers;
 	struct rc_resource *res = &r->resource[r->resource_made++ % RC_RESOURCES_MAX];
 
 	*res = (struct rc_resource){
@@ -242,7 +248,7 @@ static struct rc_resource *resource_new(struct request *q)
 
 static struct judged execute_read(struct request *q)
 {
-	q->r->ack_is_due = false;		/* the answer acknowledges what came before */
+	q->answers->ack_is_due = false;		/* the answer acknowledges what came before */
 	resource_new(q);
 	return JUDGED(V_DONE, WHY_NONE);
 }
@@ -259,7 +265,7 @@ static struct judged execute_atomic(struct request *q)
 	home_atomics_unlock(home);
 	if (failed)
 		return JUDGED(V_NAK_ACCESS, WHY_MEMORY_GONE);
-	q->r->ack_is_due = false;
+	q->answers->ack_is_due = false;
 	resource_new(q)->original = old;
 	return JUDGED(V_DONE, WHY_NONE);
 }
@@ -321,9 +327,9 @@ static struct judged judge(struct request *q, size_t stages)
 
 static void answer_later(struct emu_qp *qp, uint8_t syndrome, uint32_t psn)
 {
-	qp->resp->ack_is_due = true;
-	qp->resp->ack_syndrome = syndrome;
-	qp->resp->ack_psn = psn;
+	qp->answers.ack_is_due = true;
+	qp->answers.ack_syndrome = syndrome;
+	qp->answers.ack_psn = psn;
 	qp->work |= QP_WORK_RESPOND;
 }
 
@@ -336,14 +342,14 @@ static void invalidate(struct request *q)
 	struct emu_qp *qp = q->qp;
 
 	dev_why(q->tp->dev, .why = WHY_INVALIDATE_KEY, .side = WHY_SIDE_RECV, .qpn = qp->qpn,
-		.peer_qpn = q->p->src_qpn, .wqe_index = (uint16_t)qp->resp->rq_consumed,
+		.peer_qpn = q->p->src_qpn, .wqe_index = (uint16_t)qp->answers.rq_consumed,
 		.opcode = q->p->opcode, .psn = q->p->psn, .key = q->p->imm);
 	rc_recv_fail(q->tp, qp, HW_REM_INV_REQ);
 	rc_qp_fail(qp);
 	qp_event(qp, EVENT_QP_ACCESS_ERR);
 }
 
-/* The message state after an accepted packet.  The PSN comes last: it opens the gate. */
+/* The message state after an accepted packet. */
 static void advance(struct request *q)
 {
 	struct rc_resp *r = q->r;
@@ -360,21 +366,23 @@ static void advance(struct request *q)
 	r->is_in_message = !q->op->ends;
 	if (q->op->ends)
 		r->msn = psn_add(r->msn, 1);
-	atomic_store_explicit(&r->psn_expected, psn_add(p->psn, request_psns(q)),
+}
+
+/* The very last: from here on whoever has the next packet executes it, and changes all of this. */
+static void gate_open(struct request *q)
+{
+	atomic_store_explicit(&q->r->psn_expected, psn_add(q->p->psn, request_psns(q)),
 			      memory_order_release);
 }
 
-static void accept(struct request *q)
+static void message_end(struct request *q)
 {
 	struct rc_resp *r = q->r;
 	const struct ib_packet *p = q->p;
 	uint32_t last_psn = psn_add(p->psn, request_psns(q) - 1);
 
-	advance(q);
-	if (!q->op->ends)
-		return;
 	if (q->op->kind == KIND_READ || q->op->kind == KIND_ATOMIC) {
-		r->resource[(uint8_t)(r->resource_made - 1) % RC_RESOURCES_MAX].msn = r->msn;
+		resource_last(q->answers)->msn = r->msn;
 		return;
 	}
 	if (p->wants_ack)
@@ -385,10 +393,18 @@ static void accept(struct request *q)
 		rc_recv_complete(q->tp, q->qp, p, r->message_bytes);
 }
 
+static void accept(struct request *q)
+{
+	advance(q);
+	if (q->op->ends)
+		message_end(q);
+	gate_open(q);
+}
+
 /* A READ or atomic again: answer it again from what was remembered. */
 static bool repeat_answer(struct request *q)
 {
-	struct rc_resp *r = q->r;
+	struct rc_answers *r = q->answers;
 
 	for (unsigned i = 1; i <= RC_RESOURCES_MAX; i++) {
 		uint8_t at = (uint8_t)(r->resource_made - i);
@@ -448,7 +464,7 @@ static void refusal_why(struct request *q, enum why why)
 	const struct emu_qp *qp = q->qp;
 
 	dev_why(q->tp->dev, .why = why, .side = WHY_SIDE_RECV, .qpn = qp->qpn,
-		.peer_qpn = p->src_qpn, .wqe_index = (uint16_t)qp->resp->rq_consumed,
+		.peer_qpn = p->src_qpn, .wqe_index = (uint16_t)qp->answers.rq_consumed,
 		.opcode = p->opcode, .psn = p->psn, .key = p->rkey, .addr = p->va,
 		.bytes = p->dma_bytes ? p->dma_bytes : p->payload_bytes,
 		.found = why == WHY_PSN_AHEAD ? qp->resp->psn_expected : q->tp->rx.recv.bytes);
@@ -466,7 +482,7 @@ static void refuse(struct request *q, struct judged j)
 		return;
 	if (j.verdict == V_RNR)
 		syndrome |= qp->attr.min_rnr_timer & 31;
-	qp->resp->has_sent_nak = true;
+	qp->answers.has_sent_nak = true;
 	answer_later(qp, syndrome, psn);
 	if (!refusals[j.verdict].fails_qp)
 		return;
@@ -480,8 +496,8 @@ static void refuse(struct request *q, struct judged j)
 void rc_take_request(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p,
 		     bool *readable_out)
 {
-	struct request q = { .tp = tp, .qp = qp, .r = qp->resp, .p = p,
-		.op = &op_rows[p->opcode & 31] };
+	struct request q = { .tp = tp, .qp = qp, .r = qp->resp, .answers = &qp->answers,
+		.p = p, .op = &op_rows[p->opcode & 31] };
 	struct judged j = judge(&q, STAGES);
 
 	switch (j.verdict) {
@@ -512,6 +528,8 @@ static int execute_remote_atomic(struct request *q, uint64_t *original_out)
 	struct iovec now = { &new, sizeof new };
 	int rc;
 
+	if (at & 7)
+		return -EFAULT;		/* as the owner would find */
 	if (!remote->atomics_lock(remote->ctx))
 		return -EAGAIN;
 	rc = remote->read(remote->ctx, &old, 1, at, sizeof new);
@@ -570,22 +588,28 @@ bool rc_is_one_sided(const struct ib_packet *p)
 	return op->kind != KIND_SEND && !op->takes_recv;
 }
 
+/* Sent before, it may still be on its way, and who takes it would execute it at the same time. */
+static bool was_sent(const struct emu_qp *qp, uint32_t psn)
+{
+	return (uint32_t)psn_diff(psn, qp->req.psn_una) < qp->req.psn_out;
+}
+
 bool rc_execute_remotely(struct tp *tp, struct emu_qp *qp, const struct rc_remote *remote,
-			 const struct ib_packet *p)
+			 const struct ib_packet *p, uint64_t *original_out)
 {
 	struct rc_resp r = { 0 };
-	struct request q = { .tp = tp, .qp = qp, .r = &r, .remote = remote, .p = p,
-		.op = &op_rows[p->opcode & 31] };
-	uint64_t original = 0;
+	struct rc_answers none = { 0 };
+	struct request q = { .tp = tp, .qp = qp, .r = &r, .answers = &none, .remote = remote,
+		.p = p, .op = &op_rows[p->opcode & 31] };
 
-	if (!rc_is_one_sided(p) || qp->req.reads_out ||
+	*original_out = 0;
+	if (!rc_is_one_sided(p) || qp->req.reads_out || was_sent(qp, p->psn) ||
 	    remote->load(remote->ctx, p->psn, &r) || !is_for_us(qp, &r, p))
 		return false;
-	if (judge(&q, STAGES - 1).verdict != V_NEXT || execute_remote(&q, &original))
+	if (judge(&q, STAGES - 1).verdict != V_NEXT || execute_remote(&q, original_out))
 		return false;
 	advance(&q);
+	gate_open(&q);
 	remote->store(remote->ctx, &r);
-	rc_req_sent(tp, qp, p);
-	rc_executed(tp, qp, p, original);
 	return true;
 }

@@ -43,7 +43,7 @@ bool rc_has_doorbell(const struct emu_qp *qp)
 		return true;
 	/* Receives are read when a message comes; only a failed QP has to flush them. */
 	if (qp->state == QP_ERR && qp->rq_count &&
-	    record_advance(qp, DB_RECV, qp->resp->rq_produced, &recvs))
+	    record_advance(qp, DB_RECV, qp->answers.rq_produced, &recvs))
 		return false;
 	return sends || recvs;
 }
@@ -125,13 +125,13 @@ gone:
 static void recv_why(struct tp *tp, struct emu_qp *qp, enum why why, enum hw_fault fault)
 {
 	dev_why(tp->dev, .why = why, .side = WHY_SIDE_RECV, .qpn = qp->qpn,
-		.peer_qpn = qp->dest_qpn, .wqe_index = (uint16_t)qp->resp->rq_consumed,
+		.peer_qpn = qp->dest_qpn, .wqe_index = (uint16_t)qp->answers.rq_consumed,
 		.found = fault);
 }
 
 int rc_recv_doorbell(struct tp *tp, struct emu_qp *qp)
 {
-	struct rc_resp *r = qp->resp;
+	struct rc_answers *r = &qp->answers;
 	uint32_t advance;
 
 	if (!qp->rq_count)
@@ -152,7 +152,7 @@ int rc_recv_doorbell(struct tp *tp, struct emu_qp *qp)
 
 int rc_recv_fetch(struct tp *tp, struct emu_qp *qp)
 {
-	struct rc_resp *r = qp->resp;
+	struct rc_answers *r = &qp->answers;
 	enum hw_fault fault;
 	uint64_t at;
 

@@ -7,6 +7,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -100,6 +101,7 @@ Test(life, closing_with_live_objects_releases_them)
 		cr_assert_eq(end_open(&e, &opts, NULL), 0);
 		close(e.channel->fd);	/* the channel's own file is the application's */
 		cr_expect_eq(ibv_close_device(e.context), 0);
+		free(e.log);		/* the harness's own, which end_close() would free */
 	}
 	cr_expect_eq(count_files(), files, "files leak");
 	pair_open(&p, ONE_THREAD, NULL);

@@ -52,7 +52,7 @@ static struct world *world_current;
  * A world is never taken down: each case is a process of its own, and what is looked at here
  * allocates nothing.  Leaks of objects and files are the business of t_*_obj and t_uv_*.
  */
-const char *__asan_default_options(void);
+const char *__asan_default_options(void) __attribute__((visibility("default")));
 const char *__asan_default_options(void)
 {
 	return "detect_leaks=0";

@@ -309,8 +309,8 @@ Test(qp_obj, reset_forgets_everything_but_the_queues)
 	sent = qp->req.sent;
 	qp->req.sq_produced = qp->req.sq_done = qp->req.sent_head = 17;
 	qp->req.deadline_ns = 5;
-	qp->resp->rq_consumed = qp->resp->msn = 4;
-	qp->resp->resource_made = 2;
+	qp->answers.rq_consumed = qp->resp->msn = 4;
+	qp->answers.resource_made = 2;
 	qp->work = QP_WORK_FLUSH | QP_WORK_RESPOND;
 	qp->is_armed_fatal = qp->is_established = qp->is_ready = true;
 	qp->timer_slot = 3;
@@ -318,7 +318,7 @@ Test(qp_obj, reset_forgets_everything_but_the_queues)
 	CHECK_INT(qp->state, QP_RESET);
 	empty = (struct rc_req){ .sent = sent };
 	cr_assert(!memcmp(&qp->req, &empty, sizeof empty));
-	CHECK_INT(qp->resp->rq_consumed + qp->resp->msn + qp->resp->resource_made, 0);
+	CHECK_INT(qp->answers.rq_consumed + qp->resp->msn + qp->answers.resource_made, 0);
 	CHECK_INT(qp->work, 0);
 	CHECK_INT(qp->is_armed_fatal + qp->is_established, 0);
 	CHECK_INT(qp->attr.dest_qpn + qp->attr.timeout + qp->attr.port + qp->resp->access, 0);

@@ -388,3 +388,17 @@ Test(rc_errors, packet_without_an_mtu)
 	cr_assert_eq(event_of(w), EVENT_QP_REQ_ERR);
 	expect_why(w, WHY_PACKET_LENGTH);
 }
+
+/* Found by f_packet: peers can write there, and what they broke is a refusal at most. */
+Test(rc_errors, responder_whose_shared_bytes_are_broken)
+{
+	struct world *w = world_new();
+
+	w->b.qp->resp->mtu_bytes = 0;
+	work_post(&w->a, to_b(w, READ, 2000));
+	pump(w);
+	expect_good(w, &w->a, HW_CQE_REQ);
+	memset(&w->b.qp->resp->is_in_message, 0xfb, sizeof w->b.qp->resp->is_in_message);
+	expect_refused(w, to_b(w, WRITE, 64), HW_REM_INV_REQ, EVENT_QP_REQ_ERR,
+		       WHY_OPCODE_SEQUENCE);
+}

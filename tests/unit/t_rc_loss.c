@@ -329,3 +329,20 @@ Test(rc_loss, a_read_answer_that_does_not_fit_is_a_bad_response)
 	expect_status(w, &w->a, HW_BAD_RESP);
 	expect_why(w, WHY_RESPONSE_BAD);
 }
+
+/* Found by f_packet: it was believed, and acknowledged what had never been sent. */
+Test(rc_loss, an_atomic_answer_for_many_packets_is_a_bad_response)
+{
+	struct world *w = world_new();
+	struct ib_packet p;
+
+	work_post(&w->a, to_b(w, FADD, 8, 0));
+	rc_doorbell(&w->tp, w->a.qp);
+	cr_assert(rc_req_next(&w->tp, w->a.qp, 4096, &p));
+	rc_req_sent(&w->tp, w->a.qp, &p);
+	rc_take(&w->tp, w->a.qp, &(struct ib_packet){ .opcode = RC_ATOMIC_ACKNOWLEDGE, .psn = 100,
+		.packet_count = 1000, .mtu_bytes = 1024 });
+	expect_status(w, &w->a, HW_BAD_RESP);
+	expect_why(w, WHY_RESPONSE_BAD);
+	cr_assert_eq(w->a.qp->req.psn_una, 100);
+}
