@@ -21,6 +21,7 @@
 #include "emu/engine/engine.h"
 #include "emu/fabric/fabric.h"
 #include "emu/identity.h"
+#include "emu/lenders.h"
 #include "emu/mem/mem.h"
 #include "emu/obj/obj.h"
 #include "emu/share/share.h"
@@ -28,6 +29,7 @@
 #include "emu/wire/wire.h"
 #include "hw-models/ib_packet.h"
 #include "hw-models/profile.h"
+#include "include/base/cancel.h"
 
 /* An application that opens more contexts than this is told -EMFILE. */
 #define EMU_FILES_MAX 256
@@ -39,12 +41,12 @@ struct emu_function {
 	struct wire *wire;
 	struct share *share;		/* NULL: peers can't execute here, nor we there */
 	struct engine *engine;
+	pid_t pid;
 	int cq_blocks, pd_blocks;	/* handed out; nobody else sees these numbers */
 };
 
 static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
 static struct emu_function *function;
-static struct engine *running;		/* function->engine, for those that lend time */
 static struct uv_file *files[EMU_FILES_MAX];
 static unsigned file_count;
 
@@ -126,6 +128,7 @@ int emu_identity(struct emu_identity *out)
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static struct emu_identity known;
 	static int state = 1;		/* 1: not read yet, else the result */
+	int held = cancel_hold();
 	int error;
 
 	pthread_mutex_lock(&lock);
@@ -135,6 +138,7 @@ int emu_identity(struct emu_identity *out)
 	if (!error)
 		*out = known;
 	pthread_mutex_unlock(&lock);
+	cancel_release(held);
 	return error;
 }
 
@@ -213,6 +217,16 @@ static void dev_fill(struct emu_function *f, const struct emu_identity *id)
 	f->why.is_printing = env_is_set("VERBENA_EXPLAIN");
 }
 
+static int complained;		/* about this errno, since an open worked */
+
+int emu_complain(const char *what, int error)
+{
+	if (error && __atomic_exchange_n(&complained, error, __ATOMIC_RELAXED) != error)
+		fprintf(stderr, "verbena: cannot open " EMU_DEVICE_NAME ": %s: %s\n", what,
+			strerror(-error));
+	return error;
+}
+
 static int fabric_begin(struct emu_function *f, const struct emu_identity *id)
 {
 	uint8_t gid[sizeof id->gid / sizeof *id->gid + 1][16];
@@ -221,17 +235,14 @@ static int fabric_begin(struct emu_function *f, const struct emu_identity *id)
 		.gid = (const uint8_t (*)[16])gid,
 		.gid_count = id->gid_count,
 	};
-	int error;
+	char what[96];
 
 	for (unsigned i = 0; i < id->gid_count; i++)
 		memcpy(gid[i], id->gid[i].raw, 16);
 	if (f->dev.lid)
 		ib_lid_as_gid(f->dev.lid, gid[config.gid_count++]);
-	error = fabric_join(&config, &f->fabric);
-	if (error)
-		fprintf(stderr, "verbena: cannot join fabric \"%s\": %s\n",
-			config.name ? config.name : "default", strerror(-error));
-	return error;
+	snprintf(what, sizeof what, "fabric \"%s\"", config.name ? config.name : "default");
+	return emu_complain(what, fabric_join(&config, &f->fabric));
 }
 
 /* --- where responders and keys live --- */
@@ -351,17 +362,18 @@ static int function_create(const struct emu_identity *id, struct emu_function **
 	int error;
 
 	if (!f)
-		return -ENOMEM;
+		return emu_complain("memory", -ENOMEM);
+	f->pid = getpid();
 	dev_fill(f, id);
-	error = mem_guard_init();
+	error = emu_complain("fault handlers", mem_guard_init());
 	if (!error)
 		error = fabric_begin(f, id);
 	if (!error)
 		segment_begin(f);
 	if (!error)
-		error = numbers_begin(f);
+		error = emu_complain("number tables", numbers_begin(f));
 	if (!error)
-		error = engine_begin(f);
+		error = emu_complain("engine", engine_begin(f));
 	if (error)
 		function_destroy(f);
 	else
@@ -421,12 +433,15 @@ static void fork_child(void)
 		abandoned = function;
 	}
 	function = NULL;
-	running = NULL;
+	lenders_forget();
 	file_count = 0;
 }
 
-static void fork_watch(void)
+static int begin_error;
+
+static void begin(void)
 {
+	begin_error = lenders_init();
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
@@ -435,16 +450,19 @@ static int open_locked(struct uv_file **out)
 	struct emu_identity id;
 	int error = emu_identity(&id);
 
+	if (function && !lenders_are_admitted())
+		fork_child();		/* of a fork that did not call it */
 	if (!error && file_count == EMU_FILES_MAX)
-		error = -EMFILE;
+		error = emu_complain("contexts", -EMFILE);
 	if (!error && !function)
 		error = function_create(&id, &function);
 	if (error)
 		return error;
-	error = uv_file_open(&function->dev, out);
+	error = emu_complain("context", uv_file_open(&function->dev, out));
 	if (!error) {
 		files[file_count++] = *out;
-		__atomic_store_n(&running, function->engine, __ATOMIC_RELEASE);
+		lenders_admit(function->engine);
+		__atomic_store_n(&complained, 0, __ATOMIC_RELAXED);
 		say_emulated(id.profile);
 	} else if (!file_count) {
 		function_destroy(function);
@@ -456,12 +474,14 @@ static int open_locked(struct uv_file **out)
 int emu_open(struct uv_file **out)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int held = cancel_hold();
 	int error;
 
-	pthread_once(&once, fork_watch);
+	pthread_once(&once, begin);
 	pthread_mutex_lock(&life);
-	error = open_locked(out);
+	error = begin_error ? emu_complain("threads", begin_error) : open_locked(out);
 	pthread_mutex_unlock(&life);
+	cancel_release(held);
 	return error;
 }
 
@@ -478,6 +498,7 @@ static bool file_forget(struct uv_file *file)
 void emu_close(struct uv_file *file)
 {
 	struct emu_function *last = NULL;
+	int held = cancel_hold();
 
 	pthread_mutex_lock(&life);
 	if (file_forget(file)) {
@@ -485,12 +506,13 @@ void emu_close(struct uv_file *file)
 		if (!file_count) {
 			last = function;
 			function = NULL;
-			__atomic_store_n(&running, NULL, __ATOMIC_RELEASE);
 		}
 	}
-	if (last)
+	/* What a thread does not come out of stays for ever. */
+	if (last && lenders_dismiss())
 		function_destroy(last);
 	pthread_mutex_unlock(&life);
+	cancel_release(held);
 }
 
 static bool file_is_open(const struct uv_file *file)
@@ -506,49 +528,92 @@ static bool file_is_open(const struct uv_file *file)
 
 int emu_ioctl(struct uv_file *file, void *call)
 {
-	return file_is_open(file) ? uv_ioctl(file, call) : -EIO;
+	int held = cancel_hold();
+	int result = file_is_open(file) ? uv_ioctl(file, call) : -EIO;
+
+	cancel_release(held);
+	return result;
 }
 
 ssize_t emu_write(struct uv_file *file, const void *command, size_t bytes)
 {
-	return file_is_open(file) ? uv_write(file, command, bytes) : -EIO;
+	int held = cancel_hold();
+	ssize_t result = file_is_open(file) ? uv_write(file, command, bytes) : -EIO;
+
+	cancel_release(held);
+	return result;
 }
 
 int emu_mmap(struct uv_file *file, void *hint, size_t bytes, int prot, int flags,
 	     uint64_t offset, void **out)
 {
-	return file_is_open(file) ? uv_mmap(file, hint, bytes, prot, flags, offset, out) : -EIO;
+	int held = cancel_hold();
+	int error = file_is_open(file) ?
+		uv_mmap(file, hint, bytes, prot, flags, offset, out) : -EIO;
+
+	cancel_release(held);
+	return error;
 }
 
 void emu_rang(uint32_t qpn)
 {
-	struct engine *e = __atomic_load_n(&running, __ATOMIC_ACQUIRE);
+	struct engine *e = lender_enter();
 
-	if (e)
-		engine_rang(e, qpn);
+	if (!e)
+		return;
+	engine_rang(e, qpn);
+	lender_leave();
 }
 
 void emu_posted_recv(uint32_t qpn)
 {
-	struct engine *e = __atomic_load_n(&running, __ATOMIC_ACQUIRE);
+	struct engine *e = lender_enter();
 
-	if (e)
-		engine_posted_recv(e, qpn);
+	if (!e)
+		return;
+	engine_posted_recv(e, qpn);
+	lender_leave();
 }
 
 void emu_lend(void)
 {
-	struct engine *e = __atomic_load_n(&running, __ATOMIC_ACQUIRE);
+	struct engine *e = lender_enter();
 
-	if (e)
-		engine_lend(e);
+	if (!e)
+		return;
+	engine_lend(e);
+	lender_leave();
 }
 
 void emu_armed(struct uv_file *file, uint32_t cq_handle)
 {
-	struct engine *e = __atomic_load_n(&running, __ATOMIC_ACQUIRE);
-	int64_t cqn = e && file_is_open(file) ? uv_cqn(file, cq_handle) : -ENOENT;
+	int64_t cqn = file_is_open(file) ? uv_cqn(file, cq_handle) : -ENOENT;
+	struct engine *e = cqn >= 0 ? lender_enter() : NULL;
 
-	if (cqn >= 0)
-		engine_armed(e, (uint32_t)cqn);
+	if (!e)
+		return;
+	engine_armed(e, (uint32_t)cqn);
+	lender_leave();
+}
+
+#define EXIT_TRIES	50
+
+/*
+ * A program that exits without closing.  Its other threads may be anywhere and libraries may
+ * still talk to peers, so nothing is taken down: the kernel does that.  But nobody would
+ * remove the names of a fabric whose last member this is.
+ */
+static void __attribute__((destructor)) exit_watch(void)
+{
+	struct timespec nap = { .tv_nsec = 2000000 };
+
+	/* exit() may have been called in a signal handler that interrupted an emu_open(). */
+	for (int tries = 0; pthread_mutex_trylock(&life); tries++) {
+		if (tries == EXIT_TRIES)
+			return;
+		nanosleep(&nap, NULL);
+	}
+	if (function && function->pid == getpid())
+		fabric_exit(function->fabric);
+	pthread_mutex_unlock(&life);
 }

@@ -39,7 +39,12 @@ struct emu_identity {
 };
 int emu_identity(struct emu_identity *out);
 
-/* 0 or -errno; says once that the NIC is emulated. */
+/* Say on stderr that the device can't be opened: libibverbs tells its caller no more than an
+ * errno, and often another one.  The same @error is told once until an open works, because
+ * libibverbs tries again.  Returns @error; 0 says nothing. */
+int emu_complain(const char *what, int error);
+
+/* 0 or -errno, which was complained about; says once that the NIC is emulated. */
 int emu_open(struct uv_file **out);
 void emu_close(struct uv_file *file);
 

@@ -5,6 +5,7 @@
  * Must not allocate: it runs under the device lock, wherever something is refused.
  */
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -106,13 +107,18 @@ int why_print(const struct why_record *record, char *out, unsigned bytes)
 static void print_on_stderr(const struct why_record *record)
 {
 	char text[512];
+	ssize_t written;
+	int before;
 	int length = why_print(record, text, sizeof text - 1);
 
 	if (length > (int)sizeof text - 2)
 		length = sizeof text - 2;
 	text[length] = '\n';
-	if (write(STDERR_FILENO, text, length + 1) < 0)
-		return;		/* nobody listens; the ring still has it */
+	/* A cancellation point, and the caller holds the device lock. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	written = write(STDERR_FILENO, text, length + 1);
+	pthread_setcancelstate(before, NULL);
+	(void)written;		/* if nobody listens, the ring still has it */
 }
 
 void why_note(struct why_ring *ring, const struct why_record *record)

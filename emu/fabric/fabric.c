@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "emu/fabric/segment.h"
+#include "include/base/cancel.h"
 
 struct fabric {
 	struct fabric_segment *segment;
@@ -153,6 +154,15 @@ static int reopen_own(const struct fabric *f)
 	return -ESTALE;
 }
 
+/* Nobody comes back to it; who still sits here is about to end. */
+static void remove_unless_needed(const struct fabric *f)
+{
+	if (!fabric_all_exit(f->segment))
+		return;
+	fabric_remove_files(f->dir);
+	fabric_place_remove(f->dir);
+}
+
 void fabric_leave(struct fabric *f)
 {
 	int fd;
@@ -162,12 +172,26 @@ void fabric_leave(struct fabric *f)
 	give_seat(f);
 	if (fd >= 0) {
 		fabric_sweep(f->segment, f->dir);
-		if (fabric_is_empty(f->segment))
-			fabric_place_remove(f->dir);
+		remove_unless_needed(f);
 		close(fd);
 	}
 	fabric_gate_leave();
 	fabric_abandon(f);
+}
+
+void fabric_exit(struct fabric *f)
+{
+	int fd;
+
+	fabric_gate_enter();
+	fd = reopen_own(f);
+	if (fd >= 0) {
+		atomic_store(&f->segment->member[f->self].exiting, seat_generation(f->seat));
+		fabric_sweep(f->segment, f->dir);
+		remove_unless_needed(f);
+		close(fd);
+	}
+	fabric_gate_leave();
 }
 
 unsigned fabric_self(const struct fabric *f)
@@ -228,12 +252,15 @@ enum fabric_life fabric_life(struct fabric *f, unsigned member)
 {
 	enum fabric_life life;
 	uint64_t seat;
+	int held;
 
 	if (member >= FABRIC_MEMBERS_MAX)
 		return FABRIC_DEAD;
+	held = cancel_hold();		/* callers hold locks */
 	life = fabric_seat_life(f->segment, member, &seat);
 	if (life == FABRIC_DEAD && seat_pid(seat))
 		fabric_sweep(f->segment, f->dir);
+	cancel_release(held);
 	return life;
 }
 

@@ -36,6 +36,9 @@ struct fabric_config {
  * member is stopped in the middle of joining; other errno of open, mmap, fallocate. */
 int fabric_join(const struct fabric_config *config, struct fabric **out);
 void fabric_leave(struct fabric *f);
+/* The process is about to end without leaving: nothing changes for it and its peers, but the
+ * last one to say so takes the names of the fabric away. */
+void fabric_exit(struct fabric *f);
 void fabric_abandon(struct fabric *f);		/* in a forked child: unmap, touch nothing shared */
 
 unsigned fabric_self(const struct fabric *f);	/* own slot */

@@ -12,11 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "emu/fabric/segment.h"
+#include "include/base/file_limit.h"
 
 #define NAME_BYTES_MAX		64
 #define LOCK_TRIES_MAX		5000	/* of at most 2 ms */
@@ -157,15 +157,14 @@ static int open_locked(int dir_fd, int flags)
 
 int fabric_file_reserve(int fd, size_t bytes)
 {
-	struct rlimit limit;
-	int rc = EINTR;
+	int rc = file_limit_check(bytes);
 
-	/* Beyond this limit the kernel also sends SIGXFSZ, which is not ours to raise. */
-	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur)
-		return -EFBIG;
+	if (rc)
+		return rc;
 	if (ftruncate(fd, 0) < 0)
 		return -errno;
 	/* A signal undoes it half-way; who is interrupted that often has no room for us. */
+	rc = EINTR;
 	for (unsigned tries = 0; rc == EINTR && tries < RESERVE_TRIES_MAX; tries++)
 		rc = posix_fallocate(fd, 0, (off_t)bytes);
 	return -rc;

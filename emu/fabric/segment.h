@@ -26,6 +26,7 @@ struct fabric_member {
 	uint32_t gid_count;
 	uint64_t stack;			/* an exec() keeps pid and start time; 0: unknown */
 	uint8_t gid[FABRIC_GIDS_MAX][16];
+	_Atomic uint32_t exiting;	/* the generation whose process is about to end */
 	_Alignas(64) uint8_t mail[FABRIC_MAIL_BYTES];
 };
 
@@ -115,7 +116,11 @@ enum fabric_life fabric_seat_life(const struct fabric_segment *s, unsigned slot,
 void fabric_sweep(struct fabric_segment *s, const char *dir);
 void fabric_sweep_leases(struct fabric_segment *s);
 void fabric_sweep_files(struct fabric_segment *s, const char *dir);
+/* The files of members, also of those that are there. */
+void fabric_remove_files(const char *dir);
 bool fabric_is_empty(const struct fabric_segment *s);
+/* Nobody sits here, or only members who have said that their process ends. */
+bool fabric_all_exit(const struct fabric_segment *s);
 
 /* The directory of fabric @name; creates nothing.  -EINVAL: no name for a fabric. */
 int fabric_place_name(const char *name, char *dir, size_t bytes);

@@ -46,10 +46,10 @@ void fabric_sweep_leases(struct fabric_segment *s)
 	}
 }
 
-/* "<slot>-<generation>-..." of somebody who is not there.  Files without such a name stay. */
-static bool file_is_invalid(const struct fabric_segment *s, const char *name)
+/* "<slot>-<generation>-...".  Files without such a name are nobody's, and stay. */
+static bool file_has_member(const char *name, unsigned *slot_out, unsigned long *generation_out)
 {
-	unsigned long slot, generation;
+	unsigned long slot;
 	char *end;
 
 	if (*name < '0' || *name > '9')
@@ -57,13 +57,24 @@ static bool file_is_invalid(const struct fabric_segment *s, const char *name)
 	slot = strtoul(name, &end, 10);
 	if (*end++ != '-' || *end < '0' || *end > '9' || slot >= FABRIC_MEMBERS_MAX)
 		return false;
-	generation = strtoul(end, &end, 10);
-	/* The file was seen before the seat is read, and a seat is taken before its files are
-	 * made: another generation there now is a later one. */
-	return *end == '-' && generation != seated_generation(s, (unsigned)slot);
+	*slot_out = (unsigned)slot;
+	*generation_out = strtoul(end, &end, 10);
+	return *end == '-';
 }
 
-void fabric_sweep_files(struct fabric_segment *s, const char *dir)
+/* Of somebody who is not there; @s NULL: of anybody. */
+static bool file_is_invalid(const struct fabric_segment *s, const char *name)
+{
+	unsigned long generation;
+	unsigned slot;
+
+	/* The file was seen before the seat is read, and a seat is taken before its files are
+	 * made: another generation there now is a later one. */
+	return file_has_member(name, &slot, &generation) &&
+	       (!s || generation != seated_generation(s, slot));
+}
+
+static void remove_invalid(const struct fabric_segment *s, const char *dir)
 {
 	DIR *d = opendir(dir);
 	struct dirent *entry;
@@ -74,6 +85,16 @@ void fabric_sweep_files(struct fabric_segment *s, const char *dir)
 		if (file_is_invalid(s, entry->d_name))
 			unlinkat(dirfd(d), entry->d_name, 0);
 	closedir(d);
+}
+
+void fabric_sweep_files(struct fabric_segment *s, const char *dir)
+{
+	remove_invalid(s, dir);
+}
+
+void fabric_remove_files(const char *dir)
+{
+	remove_invalid(NULL, dir);
 }
 
 void fabric_sweep(struct fabric_segment *s, const char *dir)
@@ -94,5 +115,16 @@ bool fabric_is_empty(const struct fabric_segment *s)
 	for (unsigned slot = 0; slot < FABRIC_MEMBERS_MAX; slot++)
 		if (seated_generation(s, slot))
 			return false;
+	return true;
+}
+
+bool fabric_all_exit(const struct fabric_segment *s)
+{
+	for (unsigned slot = 0; slot < FABRIC_MEMBERS_MAX; slot++) {
+		uint32_t generation = seated_generation(s, slot);
+
+		if (generation && atomic_load(&s->member[slot].exiting) != generation)
+			return false;
+	}
 	return true;
 }

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "emu/obj/obj.h"
+#include "include/base/cancel.h"
 
 #define SLOTS_MIN	16u
 #define SLOTS_MAX	(1u << 20)	/* an application that never reads loses later events */
@@ -251,20 +252,27 @@ static bool slots_have_room(struct emu_channel *channel)
 	return channel->tail - channel->head < channel->slot_size || slots_grow(channel);
 }
 
+static bool slot_send(struct emu_channel *channel)
+{
+	ssize_t n;
+
+	do {
+		n = send(channel->writer.fd, slot_at(channel, channel->sent)->bytes, channel->bytes,
+			 MSG_DONTWAIT | MSG_NOSIGNAL);
+	} while (n < 0 && errno == EINTR);
+	return n >= 0;
+}
+
 void channel_flush(struct emu_channel *channel)
 {
+	int held;
+
 	if (channel->sent == channel->tail || !is_ours(&channel->writer))
 		return;
-	while (channel->sent != channel->tail) {
-		ssize_t n = send(channel->writer.fd, slot_at(channel, channel->sent)->bytes,
-				 channel->bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return;
+	held = cancel_hold();		/* the caller has the device lock */
+	while (channel->sent != channel->tail && slot_send(channel))
 		channel->sent++;
-	}
+	cancel_release(held);
 }
 
 void channel_push(struct emu_channel *channel, const void *event, const void *tag)

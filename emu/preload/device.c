@@ -18,6 +18,7 @@
 #include "emu/preload/files.h"
 #include "emu/preload/real.h"
 #include "emu/preload/shim.h"
+#include "include/base/cancel.h"
 
 bool shim_is_on(void)
 {
@@ -60,7 +61,7 @@ int device_open(int flags)
 	int error;
 
 	if (fd < 0)
-		return -1;
+		return fail(emu_complain("file", -errno));
 	error = device_attach(fd);
 	if (!error)
 		return fd;
@@ -132,11 +133,31 @@ SHIM_EXPORT void *mmap64(void *hint, size_t bytes, int prot, int flags, int fd, 
 SHIM_EXPORT int close(int fd)
 {
 	struct shim_file *file = files_take(fd);
-	int result = real()->close(fd);
+	int result, held;
 
-	if (__builtin_expect(file != NULL, 0))
-		files_put(file);
+	if (__builtin_expect(!file, 1))
+		return real()->close(fd);
+	held = cancel_hold();		/* or the device would stay open */
+	result = real()->close(fd);
+	files_put(file);
+	cancel_release(held);
 	return result;
+}
+
+SHIM_EXPORT int close_range(unsigned first, unsigned last, int flags)
+{
+	int result = real()->close_range(first, last, flags);
+
+	/* With either flag they are still open, here or for other threads. */
+	if (!result && !flags)
+		files_look_again(first, last);
+	return result;
+}
+
+SHIM_EXPORT void closefrom(int first)
+{
+	real()->closefrom(first);
+	files_look_again(first < 0 ? 0 : (unsigned)first, ~0u);
 }
 
 static int duplicated(int fd, int new_fd)

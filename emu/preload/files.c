@@ -203,6 +203,25 @@ struct shim_file *files_take(int fd)
 	return file;
 }
 
+void files_look_again(unsigned first, unsigned last)
+{
+	const unsigned end = FILES_BLOCK * FILES_BLOCK;
+
+	if (!__atomic_load_n(&files_count, __ATOMIC_RELAXED))
+		return;
+	for (unsigned fd = first; fd <= last && fd < end; fd++) {
+		struct shim_file *file;
+
+		if (!__atomic_load_n(&files_block[fd / FILES_BLOCK], __ATOMIC_ACQUIRE)) {
+			fd |= FILES_BLOCK - 1;
+			continue;
+		}
+		file = files_get((int)fd);
+		if (file)
+			files_put(file);
+	}
+}
+
 void files_dup(int fd, int new_fd)
 {
 	struct shim_file *file = files_get(fd), *old = NULL, **slot = NULL;

@@ -50,4 +50,7 @@ void files_dup(int fd, int new_fd);
 /* @fd is about to be closed: takes it out of the table.  files_put() what comes back, after
  * the close; NULL: not ours. */
 struct shim_file *files_take(int fd);
+
+/* Numbers from @first to @last were closed, perhaps. */
+void files_look_again(unsigned first, unsigned last);
 #endif

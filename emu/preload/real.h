@@ -42,6 +42,8 @@
 	X(ssize_t,      write,     (int, const void *, size_t))                   \
 	X(void *,       mmap,      (void *, size_t, int, int, int, off_t))        \
 	X(int,          close,     (int))                                         \
+	X(int,          close_range, (unsigned, unsigned, int))                   \
+	X(void,         closefrom, (int))                                         \
 	X(int,          dup,       (int))                                         \
 	X(int,          dup2,      (int, int))                                    \
 	X(int,          dup3,      (int, int, int))                               \

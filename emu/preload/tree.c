@@ -18,6 +18,8 @@
 #include "emu/preload/path.h"
 #include "emu/preload/real.h"
 #include "emu/preload/tree.h"
+#include "include/base/cancel.h"
+#include "include/base/file_limit.h"
 
 #define ROOT_BYTES	256
 
@@ -65,9 +67,11 @@ static mode_t mode_of(const char *path)
 static int write_text(int dir_fd, const char *path, const char *text)
 {
 	size_t bytes = strlen(text);
-	int fd = real()->openat(dir_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	int error = 0;
+	int error = file_limit_check(bytes), fd;
 
+	if (error)
+		return error;
+	fd = real()->openat(dir_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	if (real()->write(fd, text, bytes) != (ssize_t)bytes)
@@ -206,14 +210,18 @@ static int make_somewhere(char *out, unsigned bytes)
 	char base[ROOT_BYTES];
 	int error = emu_identity(&id);
 
-	for (unsigned i = 0; !error && i < sizeof places / sizeof *places; i++) {
+	if (error)
+		return error;
+	for (unsigned i = 0; i < sizeof places / sizeof *places; i++) {
 		if (!places[i] || places[i][0] != '/' || strlen(places[i]) > 100)
 			continue;
 		snprintf(base, sizeof base, "%s/verbena-sysfs-%u", places[i], (unsigned)geteuid());
-		if (!tree_make(&id, base, out, bytes))
+		error = tree_make(&id, base, out, bytes);
+		if (!error)
 			return 0;
 	}
-	return error ? error : -ENOENT;
+	/* libibverbs will only find that there is no device. */
+	return emu_complain("its sysfs directory, last tried in /tmp", error);
 }
 
 const char *tree_root(void)
@@ -223,11 +231,14 @@ const char *tree_root(void)
 	static int state = 1;		/* 1: not tried, 0: made, negative: will not work */
 
 	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == 1) {
+		int held = cancel_hold();
+
 		pthread_mutex_lock(&lock);
 		if (state == 1)
 			__atomic_store_n(&state, make_somewhere(root, sizeof root),
 					 __ATOMIC_RELEASE);
 		pthread_mutex_unlock(&lock);
+		cancel_release(held);
 	}
 	if (state == 0)
 		return root;

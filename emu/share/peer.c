@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "emu/mem/mem.h"
 #include "emu/share/share_local.h"
+#include "include/base/cancel.h"
 
 void share_peer_close(struct share_peer *peer)
 {
@@ -97,6 +98,16 @@ static void peer_open(struct share *s, struct share_peer *peer, unsigned slot, u
 		peer_give_up(peer);
 }
 
+/* Mapping has cancellation points, and the caller holds the device lock. */
+static void peer_open_held(struct share *s, struct share_peer *peer, unsigned slot,
+			   uint32_t generation)
+{
+	int held = cancel_hold();
+
+	peer_open(s, peer, slot, generation);
+	cancel_release(held);
+}
+
 struct share_peer *share_peer_find(struct share *s, uint32_t qpn)
 {
 	int slot = fabric_owner(s->fabric, FABRIC_QPN, qpn);
@@ -110,7 +121,7 @@ struct share_peer *share_peer_find(struct share *s, uint32_t qpn)
 	if (!generation)
 		return NULL;
 	if (peer->generation != generation)
-		peer_open(s, peer, (unsigned)slot, generation);
+		peer_open_held(s, peer, (unsigned)slot, generation);
 	return peer->header && !peer->is_refused ? peer : NULL;
 }
 

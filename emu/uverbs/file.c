@@ -12,6 +12,7 @@
 #include "emu/engine/engine.h"
 #include "emu/uverbs/file.h"
 #include "emu/uverbs/uverbs.h"
+#include "include/base/file_limit.h"
 
 #define SWEEP_AT_FIRST	16u
 
@@ -144,10 +145,13 @@ int file_event_fd_find(struct uv_file *file, int64_t fd, enum obj_type type, str
 
 static int pages_open(struct uv_pages *pages)
 {
+	int fd = file_limit_check(UV_PAGES * UV_PAGE_BYTES);
 	struct stat st;
 	void *view;
-	int fd = memfd_create("verbena-uar", MFD_CLOEXEC);
 
+	if (fd < 0)
+		return fd;
+	fd = memfd_create("verbena-uar", MFD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	if (ftruncate(fd, UV_PAGES * UV_PAGE_BYTES) || fstat(fd, &st))
@@ -180,10 +184,8 @@ static void pages_close(struct uv_pages *pages)
 int file_page_take(struct uv_file *file)
 {
 	struct uv_pages *pages = &file->pages;
-	int ret = pages->fd < 0 ? pages_open(pages) : 0;
+	int ret;
 
-	if (ret)
-		return ret;
 	for (unsigned i = 1; i < UV_PAGES; i++) {
 		if (pages->is_used[i])
 			continue;
@@ -308,7 +310,12 @@ int uv_file_open(struct emu_dev *dev, struct uv_file **out)
 	file->pages.fd = -1;
 	file->event_fd_sweep_at = SWEEP_AT_FIRST;
 	ret = numbers_init(&file->handles, 0, NULL, NULL);
+	/* Now, so that a lack of memory or descriptors is told of when the device is opened: the
+	 * driver makes do without pages, and then fails at its first CQ. */
+	if (!ret)
+		ret = pages_open(&file->pages);
 	if (ret) {
+		numbers_free(&file->handles);
 		free(file);
 		return ret;
 	}

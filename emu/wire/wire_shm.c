@@ -21,6 +21,7 @@
 #include "emu/fabric/fabric.h"
 #include "emu/wire/ring.h"
 #include "emu/wire/wake.h"
+#include "include/base/cancel.h"
 
 #define RX_MAX			(2 * FABRIC_MEMBERS_MAX)	/* with those of dead senders */
 #define FULL_PER_LIFE_CHECK	1024
@@ -92,7 +93,7 @@ static struct wake_mail *peer_mail(const struct wire_shm *w, unsigned slot)
 	return fabric_mail(w->fabric, slot);
 }
 
-static int peer_connect(struct wire_shm *w, unsigned slot)
+static int peer_make_ring(struct wire_shm *w, unsigned slot)
 {
 	struct peer *peer = &w->peer[slot];
 	unsigned self = fabric_self(w->fabric);
@@ -113,6 +114,16 @@ static int peer_connect(struct wire_shm *w, unsigned slot)
 	}
 	atomic_store_explicit(&peer_mail(w, slot)->is_announced, 1, memory_order_release);
 	return 0;
+}
+
+/* Making files has cancellation points, and the caller holds the device lock. */
+static int peer_connect(struct wire_shm *w, unsigned slot)
+{
+	int held = cancel_hold();
+	int rc = peer_make_ring(w, slot);
+
+	cancel_release(held);
+	return rc;
 }
 
 static bool peer_has_gid(struct wire_shm *w, unsigned slot, const uint8_t dgid[16])
@@ -285,6 +296,8 @@ static bool has_news(struct wire_shm *w)
  * naming a ring and announcing it. */
 static void look_around(struct wire_shm *w)
 {
+	int held = cancel_hold();
+
 	w->changes_seen = fabric_changes(w->fabric);
 	atomic_store(&w->wake.mail->is_announced, 0);
 	for (unsigned i = 0; i < w->rx_count; i++)
@@ -293,6 +306,7 @@ static void look_around(struct wire_shm *w)
 		if (w->peer[slot].tx.map.head && is_gone(w, slot, w->peer[slot].generation))
 			peer_forget(&w->peer[slot]);
 	rx_scan(w);
+	cancel_release(held);
 }
 
 static int shm_receive(struct wire *wire, struct ib_packet *out)

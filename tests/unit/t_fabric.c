@@ -182,6 +182,73 @@ Test(fabric, the_last_to_leave_removes_everything)
 	cr_assert_eq(file_count(), -1, "%s is still there", dir);
 }
 
+Test(fabric, the_last_to_exit_removes_the_names_and_nobody_loses_anything)
+{
+	struct fabric *a = join(), *b = join(), *next;
+	unsigned slot = fabric_self(a);
+	int block = fabric_lease(a, FABRIC_QPN);
+
+	cr_assert_gt(block, 0);
+	fabric_exit(a);
+	cr_expect_eq(file_count(), 1, "somebody stays");
+	cr_expect_eq(fabric_owner(b, FABRIC_QPN, (uint32_t)block << FABRIC_BLOCK_BITS), (int)slot);
+	cr_expect_eq(fabric_life(b, slot), FABRIC_ALIVE);
+	fabric_exit(b);
+	cr_expect_eq(file_count(), -1);
+	cr_expect_gt(fabric_lease(b, FABRIC_QPN), 0, "it works on");
+
+	next = join();				/* has nothing to do with them */
+	fabric_exit(a);
+	fabric_leave(b);
+	cr_expect_eq(file_count(), 1);
+	fabric_leave(next);
+	cr_expect_eq(file_count(), -1);
+	fabric_leave(a);
+}
+
+Test(fabric, who_leaves_does_not_wait_for_those_who_exit)
+{
+	struct fabric *a = join(), *b = join();
+
+	fabric_exit(a);
+	fabric_leave(b);
+	cr_expect_eq(file_count(), -1);
+	fabric_leave(a);
+}
+
+/* The one who joins sits where somebody exited. */
+Test(fabric, who_comes_after_an_exit_stays)
+{
+	struct fabric *a = join(), *b;
+
+	fabric_exit(a);
+	cr_assert_eq(file_count(), -1);
+	a = join();
+	b = join();
+	fabric_exit(b);
+	fabric_leave(b);
+	b = join();
+	fabric_exit(a);
+	cr_expect_eq(file_count(), 1, "the new one has not said that it exits");
+	fabric_leave(a);
+	fabric_leave(b);
+	cr_expect_eq(file_count(), -1);
+}
+
+Test(fabric, files_of_those_who_exit_go_with_the_last)
+{
+	struct fabric *a = join();
+	char path[512];
+
+	snprintf(path, sizeof path, "%s/%u-%u-ring-7-1", dir, fabric_self(a),
+		 fabric_generation(a, fabric_self(a)));
+	close(open(path, O_WRONLY | O_CREAT, 0600));
+	cr_assert_eq(file_count(), 2);
+	fabric_exit(a);
+	cr_expect_eq(file_count(), -1);
+	fabric_leave(a);
+}
+
 Test(fabric, names_are_letters_digits_and_three_signs)
 {
 	static const struct { const char *name; int want; } row[] = {

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <pthread.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <sys/ioctl.h>
@@ -193,6 +194,44 @@ Test(preload_files, a_vfork_child_that_closes_takes_nothing_from_its_parent)
 	cr_assert_eq(waitpid(child, &status, 0), child);
 	cr_expect_eq(probe(device), EINVAL);
 	SHIM(close)(device);
+}
+
+/* How many descriptors the emulator has of its own: none while the device is closed. */
+static int hidden_fds(void)
+{
+	char name[64], path[64];
+	int count = 0;
+
+	for (int fd = 0; fd < 256; fd++) {
+		ssize_t bytes;
+
+		snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+		bytes = readlink(path, name, sizeof name - 1);
+		if (bytes < 0)
+			continue;
+		name[bytes] = 0;
+		count += strstr(name, "verbena-uar") != NULL;
+	}
+	return count;
+}
+
+Test(preload_files, close_range_and_closefrom_close_the_device)
+{
+	int other;
+
+	cr_assert_eq(hidden_fds(), 1);
+	cr_expect_eq(SHIM(close_range)((unsigned)device, (unsigned)device, CLOSE_RANGE_CLOEXEC), 0);
+	cr_expect_eq(probe(device), EINVAL, "only marked");
+	cr_expect_eq(SHIM(close_range)((unsigned)device + 1, (unsigned)device, 0), -1);
+	cr_expect_eq(probe(device), EINVAL, "nothing happened");
+	other = SHIM(fcntl)(device, F_DUPFD, 200);
+	cr_assert_eq(other, 200);
+	cr_expect_eq(SHIM(close_range)((unsigned)device, (unsigned)device, 0), 0);
+	cr_expect_eq(probe(device), EBADF);
+	cr_expect_eq(probe(other), EINVAL, "a duplicate keeps it");
+	SHIM(closefrom)(200);
+	cr_expect_eq(probe(other), EBADF);
+	cr_expect_eq(hidden_fds(), 0);
 }
 
 static void *open_and_close(void *unused)
