@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Packets in and out; see packet.h.
+ */
+#include "emu/engine/engine_local.h"
+#include "emu/transport/psn.h"
+#include "tests/fuzz/packet.h"
+
+enum { PAYLOAD_BYTES_MAX = 16384, SPANS_MAX = 3 };
+
+const uint8_t peer_gid[16] = { 0xfe, 0x80, [15] = 2 };
+
+static uint8_t payload[PAYLOAD_BYTES_MAX];
+static struct iovec spans[SPANS_MAX];
+
+static const uint8_t opcodes[] = {
+	RC_WRITE_ONLY, RC_SEND_ONLY, RC_ACKNOWLEDGE, RC_READ_REQUEST, RC_READ_RESPONSE_ONLY,
+	RC_FETCH_ADD, RC_COMPARE_SWAP, RC_ATOMIC_ACKNOWLEDGE, RC_SEND_FIRST, RC_SEND_MIDDLE,
+	RC_SEND_LAST, RC_SEND_LAST_IMM, RC_SEND_ONLY_IMM, RC_WRITE_FIRST, RC_WRITE_MIDDLE,
+	RC_WRITE_LAST, RC_WRITE_LAST_IMM, RC_WRITE_ONLY_IMM, RC_READ_RESPONSE_FIRST,
+	RC_READ_RESPONSE_MIDDLE, RC_READ_RESPONSE_LAST, RC_SEND_LAST_INVAL, RC_SEND_ONLY_INVAL,
+};
+
+/* What is done wrong, by bit. */
+enum {
+	TWIST_OPCODE = 1, TWIST_COUNT = 2, TWIST_MTU = 4, TWIST_DMA = 8, TWIST_GIDS = 16,
+	TWIST_QPN = 32, TWIST_PKEY = 64, TWIST_PSN = 128,
+};
+
+static bool is_answer(uint8_t opcode)
+{
+	return opcode >= RC_READ_RESPONSE_FIRST && opcode <= RC_ATOMIC_ACKNOWLEDGE;
+}
+
+/* A READ that waits for so many bytes more. */
+static uint32_t read_left(const struct emu_qp *qp)
+{
+	const struct rc_req *r = &qp->req;
+
+	if (r->sent_head == r->sent_tail)
+		return 0;
+	return r->sent[r->sent_head & (qp->sq_blocks - 1)].bytes - r->read_bytes;
+}
+
+static uint32_t fitting_bytes(const struct emu_qp *qp, uint8_t opcode)
+{
+	switch (opcode) {
+	case RC_SEND_FIRST: case RC_SEND_MIDDLE: case RC_WRITE_FIRST: case RC_WRITE_MIDDLE:
+	case RC_READ_RESPONSE_FIRST: case RC_READ_RESPONSE_MIDDLE:
+		return qp->mtu_bytes;
+	case RC_READ_RESPONSE_LAST: case RC_READ_RESPONSE_ONLY:
+		return read_left(qp);
+	case RC_READ_REQUEST: case RC_ACKNOWLEDGE: case RC_ATOMIC_ACKNOWLEDGE:
+	case RC_COMPARE_SWAP: case RC_FETCH_ADD:
+		return 0;
+	default:
+		return 8;
+	}
+}
+
+/* One byte says how long: fitting, small, a few whole packets, or anything. */
+static uint32_t bytes_take(struct input *in, const struct emu_qp *qp, uint8_t opcode)
+{
+	uint8_t choice = take8(in);
+	uint32_t bytes = choice >= 0xf0 ? take16(in) : choice >= 0x80 ?
+			 (choice & 7) * qp->mtu_bytes : choice ? choice - 1u :
+			 fitting_bytes(qp, opcode);
+
+	return bytes < PAYLOAD_BYTES_MAX ? bytes : PAYLOAD_BYTES_MAX;
+}
+
+static void payload_make(struct input *in, struct ib_packet *p, uint8_t pieces)
+{
+	uint32_t left = p->payload_bytes;
+
+	take(in, payload, 4);
+	p->span = spans;
+	p->span_count = 0;
+	for (unsigned i = 0; i < SPANS_MAX && left; i++) {
+		uint32_t bytes = i < pieces && i < SPANS_MAX - 1 ? left / 2 : left;
+
+		spans[p->span_count++] = (struct iovec){ payload + p->payload_bytes - left, bytes };
+		left -= bytes;
+	}
+}
+
+static uint32_t psn_make(struct input *in, const struct emu_qp *qp, uint8_t opcode, uint8_t twist)
+{
+	uint32_t psn = is_answer(opcode) ? qp->req.psn_una : qp->resp->psn_expected;
+
+	return psn_add(psn, twist & TWIST_PSN ? (uint32_t)(int8_t)take8(in) : 0);
+}
+
+static uint32_t dma_take(struct input *in, const struct ib_packet *p, uint8_t twist)
+{
+	if (twist & TWIST_DMA)
+		return take32(in);
+	if (p->opcode == RC_READ_REQUEST)
+		return 8u * take8(in);
+	return p->opcode == RC_WRITE_FIRST ? p->payload_bytes + 8u * take8(in) : p->payload_bytes;
+}
+
+void packet_make(struct input *in, struct ib_packet *out)
+{
+	uint8_t choice = take8(in), twist = take8(in), opcode = take8(in);
+	const struct emu_qp *qp = rig.side[choice & 1].qp;
+
+	if (!(twist & TWIST_OPCODE))
+		opcode = opcodes[opcode % sizeof opcodes];
+	*out = (struct ib_packet){
+		.opcode = opcode, .is_solicited = choice & 2, .wants_ack = !(choice & 4),
+		.aeth_syndrome = choice & 8 ? take8(in) : AETH_ACK_UNLIMITED,
+		.pkey = twist & TWIST_PKEY ? take16(in) : 0xffff,
+		.mtu_bytes = twist & TWIST_MTU ? take16(in) : qp->mtu_bytes,
+		.psn = psn_make(in, qp, opcode, twist),
+		.dest_qpn = twist & TWIST_QPN ? take32(in) : qp->qpn, .src_qpn = PEER_QPN,
+		.payload_bytes = bytes_take(in, qp, opcode),
+	};
+	out->packet_count = twist & TWIST_COUNT ? take32(in) : qp->mtu_bytes ?
+			    psn_count_of(out->payload_bytes, qp->mtu_bytes) : 1;
+	out->dma_bytes = dma_take(in, out, twist);
+	out->rkey = rig_key(in, choice & 1, &out->va);
+	out->swap_add = choice & 16 ? take64(in) : 0x5a5a5a5a5a5a5a5a;
+	out->compare = out->original = out->swap_add;
+	out->imm = out->msn = choice & 32 ? take32(in) : 0;
+	memcpy(out->sgid, peer_gid, 16);
+	memcpy(out->dgid, device.gid[0].raw, 16);
+	if (twist & TWIST_GIDS)
+		rig_twist(in, out->sgid, sizeof out->sgid + sizeof out->dgid);
+	payload_make(in, out, choice >> 6);
+}
+
+static bool is_inline(const struct iovec *span)
+{
+	uintptr_t at = (uintptr_t)span->iov_base - (uintptr_t)engine->tp.tx.wqe;
+
+	return at < sizeof engine->tp.tx.wqe && span->iov_len <= sizeof engine->tp.tx.wqe - at;
+}
+
+/* No packet carries a byte that no key allows to read. */
+void packet_check(const struct ib_packet *p)
+{
+	uint64_t bytes = 0;
+
+	assert(p->packet_count && p->opcode < 32);
+	assert(rig.is_broken || (p->psn <= PSN_MASK && p->msn <= PSN_MASK));
+	assert(p->dest_qpn == PEER_QPN && !memcmp(p->dgid, peer_gid, 16));
+	assert(p->src_qpn == rig.side[0].qp->qpn || p->src_qpn == rig.side[1].qp->qpn);
+	assert(p->packet_count == psn_count_of(p->payload_bytes, p->mtu_bytes));
+	assert(p->span_count <= HW_SGE_MAX);
+	for (unsigned i = 0; i < p->span_count; i++) {
+		bytes += p->span[i].iov_len;
+		assert(rig_owns(&p->span[i]) || is_inline(&p->span[i]));
+	}
+	assert(bytes == p->payload_bytes);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two RC QPs, their memory, and an application that posts to them what the input says.
+ *
+ * For f_wqe.c, where they are each other's peers, and f_packet.c, where the fuzzer is the peer of
+ * both.  The rules that must hold whatever the input is are in rig_check().
+ */
+#ifndef TESTS_FUZZ_RIG_H
+#define TESTS_FUZZ_RIG_H
+#include <sys/uio.h>
+#include "hw-models/hw.h"
+#include "tests/fuzz/world.h"
+
+enum {
+	RIG_PAGE = 4096,
+	RIG_BLOCKS = 16, RIG_RECVS = 8, RIG_STRIDE = 64, RIG_CQES = 64,
+	RIG_DATA_BYTES = 2 * RIG_PAGE, RIG_MARGIN = 64,
+	RIG_SQ_AT = RIG_RECVS * RIG_STRIDE,
+	RIG_QUEUE_BYTES = RIG_SQ_AT + RIG_BLOCKS * HW_WQEBB_BYTES,
+	RIG_FOR_EVER = 7,		/* this rnr_retry is no number */
+};
+
+/* All that the application has.  Keys cover data without its margins, fixed for reading, and
+ * foreign in another protection domain. */
+struct rig_memory {
+	uint8_t data[2][RIG_DATA_BYTES];
+	uint8_t fixed[RIG_PAGE];
+	uint8_t foreign[RIG_PAGE];
+	uint8_t queue[2][RIG_QUEUE_BYTES];	/* receive ring, then send ring */
+	uint32_t record[2][16];
+	uint32_t cq_record[16];
+	uint8_t cqes[RIG_CQES][HW_WQEBB_BYTES];
+	uint8_t behind[RIG_MARGIN];
+};
+#define RIG_PAGES ((unsigned)((sizeof(struct rig_memory) + RIG_PAGE - 1) / RIG_PAGE))
+
+struct side {
+	struct emu_qp *qp;
+	uint8_t *queue;
+	uint32_t *record;
+	uint32_t peer_qpn;
+	uint8_t peer_gid[16];
+	uint16_t posted_blocks, posted_recvs;
+	uint16_t sent_from, recv_next;		/* counters that a completion may have now */
+	uint32_t psn_una, psn_expected;		/* as last seen */
+};
+
+/* What the connection is like, from the input. */
+struct rig_config {
+	uint32_t psn, access;
+	bool is_to_itself;		/* the first QP, if the peers are not given */
+	uint8_t mtu, retry, rnr_retry, timeout, max_rd;
+};
+
+enum { KEY_OWN, KEY_OTHER, KEY_FIXED, KEY_FOREIGN, RIG_KEYS };
+
+struct rig {
+	struct side side[2];
+	struct rig_config config;
+	struct emu_pd *pd[2];
+	struct emu_mr *mr[RIG_KEYS];	/* NULL: deregistered */
+	uint32_t key[RIG_KEYS];		/* of each, also when it has become stale */
+	struct emu_cq *cq;
+	uint32_t cqes_seen;
+	bool is_lying;			/* the application claims to have read what is to come */
+	bool is_broken;			/* a peer wrote numbers that no packet can carry */
+};
+extern struct rig rig;
+extern struct rig_memory *rig_memory;
+
+/* Once a process. */
+void rig_begin(struct wire *wire);
+/* For one input: both QPs in RTS.  @peer_qpn 0: they are connected to each other. */
+void rig_open(struct input *in, uint32_t peer_qpn, const uint8_t peer_gid[16]);
+void rig_close(void);
+
+/* The application writes: to its memory and to what is known of it. */
+void rig_write(void *at, const void *bytes, size_t count);
+/* A key of the rig and an address under it, or anything. */
+uint32_t rig_key(struct input *in, unsigned side, uint64_t *addr_out);
+/* Some of @bytes become what the input says. */
+void rig_twist(struct input *in, void *bytes, size_t count);
+
+/* What never goes back has not, and nothing is fuller than it can be.  After each step. */
+void rig_watch(void);
+/* Everything must hold now.  @is_quiet: nothing will ever happen again. */
+void rig_check(bool is_quiet);
+bool rig_owns(const struct iovec *span);	/* it lies where a key allows reading */
+
+/* What both fuzzers let the application do. */
+void rig_do_post(struct input *in);
+void rig_do_recv(struct input *in);
+void rig_do_ring(struct input *in);
+void rig_do_record(struct input *in);
+void rig_do_scribble(struct input *in);
+void rig_do_clock(struct input *in);
+void rig_do_poll(struct input *in);
+void rig_do_arm(struct input *in);
+void rig_do_modify(struct input *in);
+void rig_do_rekey(struct input *in);
+void rig_do_hide(struct input *in);
+#endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Values that make commands work; see uv.h.
+ */
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/mlx5_user_ioctl_verbs.h>
+#include "tests/fuzz/uv.h"
+
+enum { RECORD_AT = UV_PAGE - 64, CQES = 16, BLOCKS = 16, RECVS = 16, RECV_SHIFT = 5 };
+
+struct value {
+	struct input *in;
+	const struct emu_obj *target;
+};
+
+/* Memory for one queue and its record, or a region: another page for each object. */
+static uint8_t *queue_take(struct input *in)
+{
+	return uv_memory->queue[(uv_file->handles.taken + take8(in)) % UV_QUEUE_PAGES];
+}
+
+/* A doorbell page; the first that a context has, or allocates, is 1. */
+static uint32_t page_take(struct input *in)
+{
+	return 1u + take8(in);
+}
+
+static void context(const struct value *v, void *out)
+{
+	struct mlx5_ib_alloc_ucontext_req_v2 *ask = out;
+	uint8_t choice = take8(v->in);
+
+	*ask = (struct mlx5_ib_alloc_ucontext_req_v2){
+		.total_num_bfregs = 16, .num_low_latency_bfregs = 4,
+		.max_cqe_version = !(choice & 2),
+		.lib_caps = MLX5_LIB_CAP_4K_UAR | (choice & 1 ? 0u : MLX5_LIB_CAP_DYN_UAR),
+	};
+}
+
+static void reg_mr(const struct value *v, void *out)
+{
+	struct ib_uverbs_reg_mr *ask = out;
+	uint64_t start = uv_place(v->in, queue_take(v->in));
+	uint8_t choice = take8(v->in);
+
+	ask->start = ask->hca_va = start;
+	ask->length = choice & 1 ? take64(v->in) : (choice >> 1 & 3) * 1000u + 1000;
+	ask->access_flags = choice & 8 ? take32(v->in) : 0xf;
+}
+
+static void create_cq_mlx5(const struct value *v, void *out)
+{
+	struct mlx5_ib_create_cq *ask = out;
+	uint8_t *queue = queue_take(v->in);
+
+	*ask = (struct mlx5_ib_create_cq){
+		.buf_addr = uv_place(v->in, queue), .db_addr = uv_place(v->in, queue + RECORD_AT),
+		.cqe_size = take8(v->in) & 1 ? 128 : 64,
+		.flags = uv_file->has_dynamic_pages ? MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX : 0,
+		.uar_page_index = (uint16_t)page_take(v->in),
+	};
+}
+
+static void create_cq(const struct value *v, void *out)
+{
+	struct ib_uverbs_create_cq *ask = out;
+
+	ask->cqe = CQES - 1 + take8(v->in);
+}
+
+static void resize_cq(const struct value *v, void *out)
+{
+	((struct ib_uverbs_resize_cq *)out)->cqe = 2 * CQES - 1 + take8(v->in);
+}
+
+static void resize_cq_mlx5(const struct value *v, void *out)
+{
+	struct mlx5_ib_resize_cq *ask = out;
+
+	ask->buf_addr = uv_place(v->in, queue_take(v->in));
+	ask->cqe_size = take8(v->in) & 1 ? 128 : 64;
+}
+
+static void create_qp_mlx5(const struct value *v, void *out)
+{
+	struct mlx5_ib_create_qp *ask = out;
+	uint8_t *queue = queue_take(v->in);
+
+	*ask = (struct mlx5_ib_create_qp){
+		.buf_addr = uv_place(v->in, queue), .db_addr = uv_place(v->in, queue + RECORD_AT),
+		.sq_wqe_count = BLOCKS, .rq_wqe_count = RECVS, .rq_wqe_shift = RECV_SHIFT,
+		.flags = uv_file->has_dynamic_pages ? MLX5_QP_FLAG_UAR_PAGE_INDEX : 0,
+		.bfreg_index = page_take(v->in),
+	};
+}
+
+static void create_qp(const struct value *v, void *out)
+{
+	struct ib_uverbs_create_qp *ask = out;
+
+	ask->max_send_wr = take8(v->in);
+	ask->qp_type = IB_UVERBS_QPT_RC;
+}
+
+/* The peer: the QP itself, or another one of the file. */
+static uint32_t peer_qpn(struct input *in, const struct emu_qp *qp)
+{
+	bool is_itself = !(take8(in) & 1);
+
+	for (uint32_t handle = uv_file->handle_end; handle-- > 0 && !is_itself;) {
+		struct emu_obj *obj = numbers_find(&uv_file->handles, handle);
+
+		if (obj && obj->type == OBJ_QP && file_qp(obj) != qp)
+			return file_qp(obj)->qpn;
+	}
+	return qp ? qp->qpn : 0;
+}
+
+/* The next step of the usual life. */
+static const struct { uint8_t state; uint32_t mask; } lives[QP_STATE_COUNT] = {
+	[QP_RESET] = { QP_INIT, A_STATE | A_PKEY | A_PORT | A_ACCESS },
+	[QP_INIT] = { QP_RTR, A_STATE | A_AV | A_MTU | A_DEST_QPN | A_RQ_PSN | A_MAX_DEST_RD |
+			      A_MIN_RNR },
+	[QP_RTR] = { QP_RTS, A_STATE | A_TIMEOUT | A_RETRY | A_RNR | A_SQ_PSN | A_MAX_RD },
+	[QP_RTS] = { QP_ERR, A_STATE }, [QP_SQD] = { QP_ERR, A_STATE },
+	[QP_SQE] = { QP_RTS, A_STATE }, [QP_ERR] = { QP_RESET, A_STATE },
+};
+
+static void modify_qp(const struct value *v, void *out)
+{
+	const struct emu_qp *qp = v->target && v->target->type == OBJ_QP ?
+				  file_qp((struct emu_obj *)v->target) : NULL;
+	unsigned state = ((qp ? qp->state : 0u) + take8(v->in)) % QP_STATE_COUNT;
+	struct ib_uverbs_modify_qp *ask = out;
+
+	*ask = (struct ib_uverbs_modify_qp){
+		.attr_mask = lives[state].mask, .qp_state = lives[state].state,
+		.dest_qp_num = peer_qpn(v->in, qp), .path_mtu = 3, .port_num = 1, .timeout = 14,
+		.retry_cnt = 2, .rnr_retry = 1, .max_rd_atomic = 4, .max_dest_rd_atomic = 4,
+		.min_rnr_timer = 12, .qp_access_flags = 0xe,
+		.dest = { .is_global = 1, .port_num = 1 },
+	};
+	memcpy(ask->dest.dgid, device.gid[0].raw, 16);
+}
+
+static void query_port(const struct value *v, void *out)
+{
+	(void)v;
+	((struct ib_uverbs_query_port *)out)->port_num = 1;
+}
+
+static void number(const struct value *v, void *out, uint64_t right)
+{
+	right += take8(v->in);
+	memcpy(out, &right, sizeof right);
+}
+
+static void one(const struct value *v, void *out) { number(v, out, 1); }
+static void cqes(const struct value *v, void *out) { number(v, out, CQES - 1); }
+static void rc(const struct value *v, void *out) { number(v, out, IB_UVERBS_QPT_RC); }
+static void row_bytes(const struct value *v, void *out) { number(v, out, 32); }
+static void object(const struct value *v, void *out) { number(v, out, UVERBS_OBJECT_PD); }
+static void uar_type(const struct value *v, void *out)
+{
+	number(v, out, MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC);
+}
+
+#define ID(id)		UVERBS_ATTR_##id
+#define COMMAND(name)	UV_WRITE_OBJECT, IB_USER_VERBS_CMD_##name
+
+/* What is not here is zero. */
+static const struct {
+	uint32_t object, method;
+	uint16_t id;
+	void (*fill)(const struct value *v, void *out);
+} values[] = {
+	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT, ID(UHW_IN), context },
+	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT, ID(QUERY_PORT_PORT_NUM), one },
+	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_TABLE, ID(QUERY_GID_TABLE_ENTRY_SIZE),
+	  row_bytes },
+	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_ENTRY, ID(QUERY_GID_ENTRY_PORT), one },
+	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INFO_HANDLES, ID(INFO_OBJECT_ID), object },
+	{ UVERBS_OBJECT_DEVICE, MLX5_IB_METHOD_QUERY_PORT, MLX5_IB_ATTR_QUERY_PORT_PORT_NUM, one },
+	{ UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE, ID(CREATE_CQ_CQE), cqes },
+	{ UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE, ID(UHW_IN), create_cq_mlx5 },
+	{ UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE, ID(CREATE_QP_TYPE), rc },
+	{ UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE, ID(UHW_IN), create_qp_mlx5 },
+	{ MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE,
+	  uar_type },
+	{ COMMAND(GET_CONTEXT), ID(UHW_IN), context },
+	{ COMMAND(QUERY_PORT), ID(CORE_IN), query_port },
+	{ COMMAND(REG_MR), ID(CORE_IN), reg_mr },
+	{ COMMAND(CREATE_CQ), ID(CORE_IN), create_cq },
+	{ COMMAND(CREATE_CQ), ID(UHW_IN), create_cq_mlx5 },
+	{ COMMAND(RESIZE_CQ), ID(CORE_IN), resize_cq },
+	{ COMMAND(RESIZE_CQ), ID(UHW_IN), resize_cq_mlx5 },
+	{ COMMAND(CREATE_QP), ID(CORE_IN), create_qp },
+	{ COMMAND(CREATE_QP), ID(UHW_IN), create_qp_mlx5 },
+	{ COMMAND(MODIFY_QP), ID(CORE_IN), modify_qp },
+	{ UV_WRITE_OBJECT, IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_MODIFY_QP,
+	  ID(CORE_IN), modify_qp },
+};
+
+void uv_value(struct input *in, const struct uv_method *method, uint16_t id,
+	      const struct emu_obj *target, uint8_t out[UV_BYTES_MAX])
+{
+	struct value v = { in, target };
+
+	memset(out, 0, UV_BYTES_MAX);
+	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+		if (values[i].object == method->object && values[i].method == method->method &&
+		    values[i].id == id)
+			values[i].fill(&v, out);
+}
+
+/* --- a usual beginning --- */
+
+#define METHOD(object, method)	{ UVERBS_OBJECT_##object, UVERBS_METHOD_##method }
+
+static const struct { uint32_t object, method; } beginning[] = {
+	METHOD(DEVICE, GET_CONTEXT), { MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC },
+	METHOD(ASYNC_EVENT, ASYNC_EVENT_ALLOC), { COMMAND(CREATE_COMP_CHANNEL) },
+	{ COMMAND(ALLOC_PD) }, { COMMAND(REG_MR) }, METHOD(CQ, CQ_CREATE),
+	METHOD(QP, QP_CREATE), METHOD(QP, QP_CREATE),
+	{ COMMAND(MODIFY_QP) }, { COMMAND(MODIFY_QP) }, { COMMAND(MODIFY_QP) },
+};
+enum { BEGINNING = sizeof beginning / sizeof *beginning };
+
+void uv_begin(unsigned missing)
+{
+	unsigned count = BEGINNING - missing % (BEGINNING + 1);
+	struct input nothing = { NULL, NULL };
+
+	for (unsigned i = 0; i < count; i++) {
+		bool is_command = beginning[i].object == UV_WRITE_OBJECT;
+		const struct uv_method *row = uv_method_find(is_command ? uv_commands : uv_methods,
+			is_command ? uv_command_count : uv_method_count, beginning[i].object,
+			beginning[i].method);
+		int result = is_command ? uv_do_invoke(&nothing, row) :
+					  uv_do_method(&nothing, row);
+
+		assert(result >= 0);
+	}
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The fuzzers' device; see world.h.
+ */
+#include "tests/fuzz/world.h"
+#include "emu/engine/engine_local.h"
+#include "emu/mem/mem.h"
+
+/* Far more than any input can be the reason for. */
+enum { STEPS_MAX = 10000 };
+
+struct emu_dev device;
+struct engine *engine;
+uint64_t clock_ns;
+
+static struct why_ring reasons;
+
+/* On a stack for signals, each fault that the guard of emu/mem turns into an errno would make the
+ * sanitizer read the list of mappings; and who allocated what is asked when something was found,
+ * with ASAN_OPTIONS=malloc_context_size=30. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+	return "use_sigaltstack=0:malloc_context_size=2";
+}
+
+static uint64_t clock_read(void)
+{
+	return clock_ns;
+}
+
+void device_begin(struct wire *wire)
+{
+	int failed = mem_guard_init();
+
+	pthread_mutex_init(&device.lock, NULL);
+	device.profile = hw_profile_find("connectx-6dx");
+	device.node_guid = 0x0200c0fffe000001;
+	device.now_ns = clock_read;
+	device.why = &reasons;
+	device.gid_count = 3;		/* the second is empty */
+	device.gid[0] = (struct emu_gid){ .raw = { 0xfe, 0x80, [15] = 1 }, .type = 2 };
+	device.gid[2] = (struct emu_gid){ .raw = { [10] = 0xff, [11] = 0xff, 10, 0, 0, 1 },
+					  .type = 2, .netdev_ifindex = 7 };
+	failed = failed || key_table_init(&device.keys, NULL, NULL) ||
+		 numbers_init(&device.qpns, 2, NULL, NULL) ||
+		 numbers_init(&device.cqns, 1, NULL, NULL) ||
+		 numbers_init(&device.pdns, 1, NULL, NULL) ||
+		 engine_create(&device, wire, NULL, &engine);
+	assert(!failed);
+}
+
+/* The queue of free numbers as it was before the first was taken. */
+static void numbers_rewind(struct number_space *space)
+{
+	uint32_t count = 0;
+
+	assert(!space->taken);
+	for (uint32_t i = space->reserved; i < space->leased; i++)
+		space->free_ring[count++] = i;
+	assert(count == space->free_count);
+	space->free_head = 0;
+}
+
+void device_rewind(void)
+{
+	assert(engine_deadline_ns(engine) == UINT64_MAX && !engine->timer_wanted);
+	assert(!engine->armed_cqs && !engine->failed_qps && !engine->page_count);
+	numbers_rewind(&device.qpns);
+	numbers_rewind(&device.cqns);
+	numbers_rewind(&device.pdns);
+	numbers_rewind(&device.keys.indices);
+	device.keys.next_tag = 0;
+	if (device.keys.last_tag[0])
+		memset(device.keys.last_tag[0], 0, NUMBER_BLOCK);
+	reasons.made = 0;
+	clock_ns = 1000;
+}
+
+void device_run(void)
+{
+	pthread_mutex_lock(&device.lock);
+	for (int steps = 0; engine_run(engine); steps++)
+		assert(steps < STEPS_MAX);
+	pthread_mutex_unlock(&device.lock);
+}
+
+bool device_settle(unsigned deadlines_max)
+{
+	for (unsigned i = 0; i < deadlines_max; i++) {
+		uint64_t deadline_ns;
+
+		device_run();
+		deadline_ns = engine_deadline_ns(engine);
+		if (deadline_ns == UINT64_MAX)
+			return true;
+		if (deadline_ns > clock_ns)
+			clock_ns = deadline_ns;
+	}
+	return false;
+}
+
+void device_check_lock(void)
+{
+	int is_kept = pthread_mutex_trylock(&device.lock);
+
+	assert(!is_kept);
+	pthread_mutex_unlock(&device.lock);
+}
