@@ -219,9 +219,9 @@ Test(fabric, who_leaves_does_not_wait_for_those_who_exit)
 /* The one who joins sits where somebody exited. */
 Test(fabric, who_comes_after_an_exit_stays)
 {
-	struct fabric *a = join(), *b;
+	struct fabric *first = join(), *a, *b;
 
-	fabric_exit(a);
+	fabric_exit(first);
 	cr_assert_eq(file_count(), -1);
 	a = join();
 	b = join();
@@ -233,6 +233,7 @@ Test(fabric, who_comes_after_an_exit_stays)
 	fabric_leave(a);
 	fabric_leave(b);
 	cr_expect_eq(file_count(), -1);
+	fabric_leave(first);
 }
 
 Test(fabric, files_of_those_who_exit_go_with_the_last)
