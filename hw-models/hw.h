@@ -19,7 +19,7 @@
 #define HW_SGE_MAX		(HW_WQE_DS_MAX - 1)
 #define HW_LKEY_END		0x100	/* byte_count 0 with this lkey ends a receive list */
 
-enum hw_transport { HW_RC, HW_UC, HW_UD, HW_TRANSPORT_COUNT };
+enum hw_transport { HW_RC, HW_UC, HW_UD, HW_XRC, HW_DCI, HW_TRANSPORT_COUNT };
 
 /* What a send WQE asks for.  HW_OP_NONE: the opcode means nothing. */
 enum hw_op {
@@ -28,6 +28,8 @@ enum hw_op {
 	HW_OP_WRITE, HW_OP_WRITE_IMM,
 	HW_OP_READ,
 	HW_OP_COMPARE_SWAP, HW_OP_FETCH_ADD,
+	HW_OP_MASKED_COMPARE_SWAP, HW_OP_MASKED_FETCH_ADD,
+	HW_OP_UMR,		/* bind a window, invalidate a key */
 	HW_OP_COUNT
 };
 
@@ -62,6 +64,41 @@ struct hw_sge {
 	const uint8_t *inline_bytes;	/* into the copy given to the decoder, else NULL */
 };
 
+/* Where a datagram or a DC request goes. */
+struct hw_av {
+	uint32_t qkey;			/* UD */
+	uint64_t dc_key;		/* DC */
+	uint32_t dest_qpn;		/* QPN or DCTN */
+	uint32_t flow_label;
+	uint16_t udp_sport;		/* RoCE */
+	uint16_t dlid;			/* InfiniBand; the same bits of the segment */
+	uint8_t sl, rate, path_bits, traffic_class, hop_limit, sgid_index;
+	bool has_grh;			/* InfiniBand; on RoCE there always is one */
+	bool forces_loopback;
+	uint8_t rmac[6], rgid[16];
+};
+
+/* Bits of hw_umr.mask: what of the key is changed.  Values are those of mkey_mask. */
+enum umr_bit {
+	UMR_LEN = 1 << 0, UMR_START = 1 << 6, UMR_PD = 1 << 7, UMR_TAG = 1 << 13,
+	UMR_QPN = 1 << 14, UMR_LOCAL_READ = 1 << 17, UMR_LOCAL_WRITE = 1 << 18, UMR_REMOTE_READ = 1 << 19,
+	UMR_REMOTE_WRITE = 1 << 20, UMR_ATOMIC = 1 << 21, UMR_FREE = 1 << 29,
+};
+
+/* What a UMR work request does to a key.  Its translation (KLMs) is in hw_work.sge. */
+struct hw_umr {
+	uint32_t key;			/* only its index says which */
+	bool needs_free;		/* fails unless the key is free */
+	bool needs_qpn;			/* fails unless the key is bound to this QP */
+	uint64_t mask;			/* UMR_ bits; others are as in the WQE */
+	bool frees;			/* makes the key free */
+	uint8_t tag;			/* new low byte */
+	uint32_t qpn;			/* to be bound to; 0xffffff: any */
+	uint32_t access;		/* access bits of the uverbs ABI; local read is bit 31 */
+	uint64_t start, bytes;
+	unsigned translation_units;	/* 16-byte units announced */
+};
+
 struct hw_work {
 	enum hw_op op;
 	enum hw_fence fence;
@@ -76,6 +113,11 @@ struct hw_work {
 	uint64_t remote_addr;
 	uint32_t rkey;
 	uint64_t swap_add, compare;	/* host order */
+	uint64_t swap_mask, compare_mask;	/* masked; swap_mask: or field boundaries */
+	uint8_t atomic_bytes;		/* 8, or what a masked atomic names: 4 or 8 */
+	uint32_t srqn;			/* XRC */
+	struct hw_av av;		/* UD and DCI only */
+	struct hw_umr umr;		/* HW_OP_UMR only */
 	uint64_t bytes;			/* whole message; for atomics 8 */
 	unsigned sge_count;
 	struct hw_sge sge[HW_SGE_MAX];
@@ -130,6 +172,18 @@ struct hw_cqe {
 	bool is_solicited;
 	uint8_t syndrome, vendor_err;	/* error CQEs */
 	uint64_t timestamp;
+	uint32_t src_qpn;		/* UD and DC receives */
+	uint16_t slid;			/* InfiniBand */
+	uint8_t path_bits;
+	uint8_t sl;			/* InfiniBand */
+	uint8_t l3;			/* RoCE: 0 GRH (v1), 1 IPv6, 2 IPv4 */
+	uint8_t grh;			/* 0 none, 1 in the buffer, 2 in the CQE */
+	uint8_t checks_ok;		/* bits L2 1, L3 2, L4 4 */
+	uint8_t l4_type, l3_type;
+	uint16_t vlan;
+	bool has_vlan;
+	uint8_t format;			/* 1, 2: data in the CQE; see inline_bytes */
+	const uint8_t *inline_bytes;	/* 32 or 64 of them */
 };
 
 /* The 64 bytes of a CQE with owner bit @owner (0 or 1) already in the last byte. */

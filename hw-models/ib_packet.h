@@ -30,6 +30,27 @@ enum ib_rc_opcode {
 	RC_SEND_LAST_INVAL = 0x16, RC_SEND_ONLY_INVAL = 0x17,
 };
 
+/* BTH opcode: transport [7:5], operation [4:0].  UC, UD and XRC have the operations of RC, as far
+ * as they have them.  DC has no public wire format; its packets stay inside of a fabric. */
+enum ib_transport {
+	IB_RC = 0x00, IB_UC = 0x20, IB_UD = 0x60, IB_XRC = 0xa0, IB_DC = 0xc0,
+	IB_TRANSPORT_MASK = 0xe0,
+};
+
+static inline uint8_t ib_operation(uint8_t opcode)
+{
+	return opcode & ~IB_TRANSPORT_MASK & 0xff;
+}
+
+static inline bool ib_is_answer(uint8_t opcode)
+{
+	uint8_t operation = ib_operation(opcode);
+
+	return operation >= RC_READ_RESPONSE_FIRST && operation <= RC_ATOMIC_ACKNOWLEDGE;
+}
+
+#define IB_MULTICAST_QPN 0xffffffu
+
 /* AETH syndrome: [7:5] kind, [4:0] value. */
 enum {
 	AETH_ACK_UNLIMITED = 0x1f,
@@ -51,6 +72,18 @@ static inline void ib_lid_as_gid(uint16_t lid, uint8_t gid[16])
 	memcpy(gid, form, sizeof form);
 }
 
+/* What a receiver of datagrams is told of the way, or a DC target of its initiator. */
+struct ib_extra {
+	uint32_t qkey;			/* DETH */
+	uint32_t srqn;			/* XRCETH */
+	uint64_t dc_key;
+	uint32_t dc_session;		/* counts a DC initiator's changes of target */
+	uint32_t flow_label;
+	uint16_t slid, dlid;		/* InfiniBand; dlid as addressed, path bits included */
+	uint8_t traffic_class, hop_limit, sl;
+	uint8_t has_grh;
+};
+
 struct ib_packet {
 	uint8_t opcode;			/* BTH: transport [7:5], operation [4:0] */
 	bool is_solicited;
@@ -70,6 +103,7 @@ struct ib_packet {
 	uint64_t swap_add, compare;	/* AtomicETH */
 	uint64_t original;		/* AtomicAckETH */
 	uint8_t sgid[16], dgid[16];
+	struct ib_extra extra;		/* zero on RC and UC */
 	uint32_t payload_bytes;		/* sum of the spans */
 	unsigned span_count;
 	const struct iovec *span;	/* owned by whoever produced the packet, valid until

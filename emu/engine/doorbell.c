@@ -46,7 +46,7 @@ void records_scan(struct engine *e)
 		void **qps = e->dev->qpns.block[block];
 
 		for (uint32_t i = 0; qps && i < NUMBER_BLOCK; i++) {
-			if (!qps[i] || !rc_has_doorbell(qps[i]))
+			if (!qps[i] || !tp_has_doorbell(qps[i]))
 				continue;
 			e->page_rings++;
 			doorbell_serve(e, block << NUMBER_BLOCK_BITS | i);

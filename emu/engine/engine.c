@@ -96,11 +96,6 @@ static void dropped(struct engine *e, const struct ib_packet *p, enum why why)
 		.peer_qpn = p->src_qpn, .psn = p->psn, .opcode = p->opcode);
 }
 
-static bool is_answer(const struct ib_packet *p)
-{
-	return p->opcode >= RC_READ_RESPONSE_FIRST && p->opcode <= RC_ATOMIC_ACKNOWLEDGE;
-}
-
 /* May this QP take packets of this sort now?  By state: requests, answers. */
 static const struct { bool requests, answers; } takes[QP_STATE_COUNT] = {
 	[QP_RTR] = { true, false },
@@ -111,13 +106,15 @@ static const struct { bool requests, answers; } takes[QP_STATE_COUNT] = {
 
 static enum why arrival_check(const struct emu_qp *qp, const struct ib_packet *p)
 {
-	if (qp->type != QPT_RC || p->opcode >> 5)
+	const struct transport *t = transport_of(qp);
+
+	if ((p->opcode & IB_TRANSPORT_MASK) != t->bth)
 		return WHY_PACKET_TRANSPORT;
-	if (is_answer(p) ? !takes[qp->state].answers : !takes[qp->state].requests)
+	if (ib_is_answer(p->opcode) ? !takes[qp->state].answers : !takes[qp->state].requests)
 		return WHY_PACKET_QP_STATE;
 	if ((p->pkey ^ qp->pkey) & 0x7fff)
 		return WHY_PACKET_PKEY;
-	if (memcmp(p->sgid, qp->dgid, sizeof p->sgid))
+	if (t->is_connected && memcmp(p->sgid, qp->dgid, sizeof p->sgid))
 		return WHY_PACKET_SGID;
 	return WHY_NONE;
 }
@@ -138,7 +135,7 @@ static bool arrive(struct engine *e, struct emu_qp *qp, const struct ib_packet *
 		qp_event(qp, EVENT_COMM_EST);
 	}
 	e->progress++;
-	is_readable = rc_take(&e->tp, qp, p);
+	is_readable = transport_of(qp)->take(&e->tp, qp, p);
 	engine_qp_kick(e, qp);
 	return is_readable;
 }
@@ -156,12 +153,13 @@ static bool has_gid(const struct emu_dev *dev, const uint8_t gid[16])
 	return false;
 }
 
-/* GIDs of the connection are looked up once a QP, not once a packet. */
-static struct emu_qp *local_peer(struct engine *e, const struct emu_qp *qp)
+/* The QP of this function that such a packet reaches, or NULL. */
+static struct emu_qp *local_peer(struct engine *e, uint32_t dest_qpn, const uint8_t sgid[16],
+				 const uint8_t dgid[16])
 {
-	struct emu_qp *peer = qp_find(e->dev, qp->dest_qpn);
+	struct emu_qp *peer = qp_find(e->dev, dest_qpn);
 
-	if (!peer || (memcmp(qp->sgid, qp->dgid, 16) && !has_gid(e->dev, qp->dgid)))
+	if (!peer || (memcmp(sgid, dgid, 16) && !has_gid(e->dev, dgid)))
 		return NULL;
 	return peer;
 }
@@ -180,23 +178,11 @@ static enum wire_sent send(struct engine *e, struct emu_qp *peer, const struct i
 	return sent;
 }
 
-struct half {
-	uint32_t work;
-	int (*next)(struct tp *tp, struct emu_qp *qp, uint32_t bytes_max, struct ib_packet *out);
-	void (*sent)(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p);
-	void (*unreadable)(struct tp *tp, struct emu_qp *qp);
-};
-
-/* Answers first: a peer waits for them. */
-static const struct half halves[] = {
-	{ QP_WORK_RESPOND, rc_resp_next, rc_resp_sent, rc_resp_unreadable },
-	{ QP_WORK_REQUEST, rc_req_next, rc_req_sent, rc_req_unreadable },
-};
-
 /* May the next request be executed by us in the peer's process? */
-static bool is_direct(const struct engine *e, const struct emu_qp *peer, const struct half *h)
+static bool is_direct(const struct engine *e, const struct emu_qp *qp, const struct emu_qp *peer,
+		      uint32_t work)
 {
-	return !peer && e->share && h->work == QP_WORK_REQUEST;
+	return !peer && e->share && work == QP_WORK_REQUEST && transport_of(qp)->is_direct;
 }
 
 /* Bytes that executing it moves.  A large READ would hold the lock for long: the peer answers that
@@ -209,12 +195,14 @@ static uint32_t direct_bytes(const struct ib_packet *p)
 enum turn { TURN_MORE, TURN_DONE, TURN_FULL };
 
 /* One packet of a QP, or what stands for it. */
-static enum turn serve_one(struct engine *e, struct emu_qp *qp, const struct half *h,
-			   uint64_t *bytes)
+static enum turn serve_one(struct engine *e, struct emu_qp *qp, uint32_t work,
+			   const struct tp_half *h, uint64_t *bytes)
 {
-	struct emu_qp *peer = local_peer(e, qp);
+	bool is_connected = transport_of(qp)->is_connected;
+	struct emu_qp *peer = is_connected ?
+		local_peer(e, qp->dest_qpn, qp->sgid, qp->dgid) : NULL;
 	uint32_t wire_max = peer || !e->wire ? LOOP_PACKET_BYTES : e->wire->ops->packet_bytes_max;
-	bool may_execute = is_direct(e, peer, h);
+	bool may_execute = is_direct(e, qp, peer, work);
 	struct ib_packet p;
 	enum wire_sent sent;
 
@@ -227,6 +215,8 @@ static enum turn serve_one(struct engine *e, struct emu_qp *qp, const struct hal
 	}
 	if (p.payload_bytes > wire_max && !h->next(&e->tp, qp, wire_max, &p))
 		return TURN_DONE;
+	if (!is_connected)
+		peer = local_peer(e, p.dest_qpn, p.sgid, p.dgid);
 	sent = send(e, peer, &p);
 	if (sent == WIRE_FULL)
 		return TURN_FULL;
@@ -239,32 +229,35 @@ static enum turn serve_one(struct engine *e, struct emu_qp *qp, const struct hal
 }
 
 /* Send what one half of a QP has.  False: the wire is full. */
-static bool serve_half(struct engine *e, struct emu_qp *qp, const struct half *h)
+static bool serve_half(struct engine *e, struct emu_qp *qp, uint32_t work,
+		       const struct tp_half *h)
 {
 	enum turn turn = TURN_MORE;
 	uint64_t bytes = 0;
 
 	for (int i = 0;
-	     i < PACKETS_A_TURN && bytes < BYTES_A_TURN && qp->work & h->work && turn == TURN_MORE;
+	     i < PACKETS_A_TURN && bytes < BYTES_A_TURN && qp->work & work && turn == TURN_MORE;
 	     i++)
-		turn = serve_one(e, qp, h, &bytes);
+		turn = serve_one(e, qp, work, h, &bytes);
 	return turn != TURN_FULL;
 }
 
 static void serve(struct engine *e, struct emu_qp *qp)
 {
-	bool has_room = true;
+	const struct transport *t = transport_of(qp);
+	bool has_room;
 
 	if (qp->work & QP_WORK_DOORBELL) {
 		qp->work &= ~(uint32_t)QP_WORK_DOORBELL;
-		rc_doorbell(&e->tp, qp);
+		tp_doorbell(&e->tp, qp);
 		if (qp->state == QP_ERR)
 			qp->work |= QP_WORK_FLUSH;
 	}
-	for (unsigned i = 0; i < sizeof halves / sizeof *halves && has_room; i++)
-		has_room = serve_half(e, qp, &halves[i]);
+	/* Answers first: a peer waits for them. */
+	has_room = serve_half(e, qp, QP_WORK_RESPOND, &t->respond) &&
+		   serve_half(e, qp, QP_WORK_REQUEST, &t->request);
 	if (qp->work & QP_WORK_FLUSH)
-		rc_flush(&e->tp, qp);
+		tp_flush(&e->tp, qp);
 	if (!has_room && qp->work) {
 		qp->is_blocked = true;
 		list_add(&e->blocked, qp);

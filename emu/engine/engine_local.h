@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include "emu/engine/engine.h"
 #include "emu/transport/rc.h"
+#include "emu/transport/tp.h"
 #include "emu/wire/wire.h"
 
 struct qp_list {

@@ -138,7 +138,7 @@ static void timer_fire(struct engine *e, struct emu_qp *qp, uint64_t now_ns)
 		timer_start(e, qp, now_ns + rc_timer_ns(qp));
 		return;
 	}
-	rc_timer(&e->tp, qp);
+	transport_of(qp)->timer(&e->tp, qp);
 	engine_qp_kick(e, qp);
 }
 

@@ -23,9 +23,11 @@
 #include "hw-models/profile.h"
 
 struct uv_file;		/* an open device file; owned by uverbs/ */
+struct emu_srq;
 
 enum obj_type {
 	OBJ_NONE, OBJ_PD, OBJ_MR, OBJ_CHANNEL, OBJ_CQ, OBJ_QP, OBJ_UAR, OBJ_ASYNC,
+	OBJ_SRQ, OBJ_AH, OBJ_MW, OBJ_XRCD, OBJ_DM, OBJ_WQ, OBJ_RWQ_TABLE, OBJ_COUNTERS,
 	OBJ_TYPE_COUNT
 };
 
@@ -239,7 +241,8 @@ struct emu_qp {
 	bool signals_all;
 	bool is_armed_fatal;		/* QP_FATAL was raised */
 	bool is_established;		/* COMM_EST was raised */
-	struct emu_cq *send_cq, *recv_cq;
+	struct emu_cq *send_cq, *recv_cq;	/* NULL: a type without that queue */
+	struct emu_srq *srq;		/* receives come from it, or NULL */
 	struct emu_channel *async;
 	uint8_t sgid[16], dgid[16];
 	uint16_t pkey;
@@ -267,6 +270,7 @@ struct qp_init {
 	uint64_t user_handle;
 	struct emu_pd *pd;
 	struct emu_cq *send_cq, *recv_cq;
+	struct emu_srq *srq;
 	struct emu_channel *async;
 	uint64_t buf_addr, db_addr;
 	uint32_t sq_blocks, rq_count, rq_stride;

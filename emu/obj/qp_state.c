@@ -17,63 +17,92 @@ struct qp_edge {
 #define LEGAL		.is_legal = true
 #define TO_RESET	[QP_RESET] = { LEGAL }
 #define TO_RESET_OR_ERR	TO_RESET, [QP_ERR] = { LEGAL }
-#define NEED(rc, uc, ud) .need = { [QPT_RC] = rc, [QPT_UC] = uc, [QPT_UD] = ud }
-#define MAY(rc, uc, ud)	.may = { [QPT_RC] = rc, [QPT_UC] = uc, [QPT_UD] = ud }
+#define NEED(...)	.need = { __VA_ARGS__ }
+#define MAY(...)	.may = { __VA_ARGS__ }
+#define RC(attrs)	[QPT_RC] = (attrs)
+#define UC(attrs)	[QPT_UC] = (attrs)
+#define UD(attrs)	[QPT_UD] = (attrs)
+#define INI(attrs)	[QPT_XRC_INI] = (attrs)
+#define TGT(attrs)	[QPT_XRC_TGT] = (attrs)
+#define DCI(attrs)	[QPT_DCI] = (attrs)
 
 /* RTR to RTS, RTS to RTS, and SQD to RTS allow the same. */
 #define MAY_WHEN_RUNNING						\
-	MAY(A_CUR_STATE | A_ALT | A_ACCESS | A_MIN_RNR | A_MIG,		\
-	    A_CUR_STATE | A_ALT | A_ACCESS | A_MIG,			\
-	    A_CUR_STATE | A_QKEY)
+	MAY(RC(A_CUR_STATE | A_ALT | A_ACCESS | A_MIN_RNR | A_MIG),	\
+	    UC(A_CUR_STATE | A_ALT | A_ACCESS | A_MIG),			\
+	    UD(A_CUR_STATE | A_QKEY),					\
+	    INI(A_CUR_STATE | A_ALT | A_ACCESS | A_MIG),			\
+	    TGT(A_CUR_STATE | A_ALT | A_ACCESS | A_MIN_RNR | A_MIG),	\
+	    DCI(A_MIN_RNR))
 
 static const struct qp_edge qp_edges[QP_STATE_COUNT][QP_STATE_COUNT] = {
 	[QP_RESET] = {
 		TO_RESET,
 		[QP_INIT] = { LEGAL,
-			NEED(A_PKEY | A_PORT | A_ACCESS,
-			     A_PKEY | A_PORT | A_ACCESS,
-			     A_PKEY | A_PORT | A_QKEY) },
+			NEED(RC(A_PKEY | A_PORT | A_ACCESS),
+			     UC(A_PKEY | A_PORT | A_ACCESS),
+			     UD(A_PKEY | A_PORT | A_QKEY),
+			     INI(A_PKEY | A_PORT | A_ACCESS),
+			     TGT(A_PKEY | A_PORT | A_ACCESS),
+			     DCI(A_PKEY | A_PORT)) },
 	},
 	[QP_INIT] = {
 		TO_RESET_OR_ERR,
 		[QP_INIT] = { LEGAL,
-			MAY(A_PKEY | A_PORT | A_ACCESS,
-			    A_PKEY | A_PORT | A_ACCESS,
-			    A_PKEY | A_PORT | A_QKEY) },
+			MAY(RC(A_PKEY | A_PORT | A_ACCESS),
+			    UC(A_PKEY | A_PORT | A_ACCESS),
+			    UD(A_PKEY | A_PORT | A_QKEY),
+			    INI(A_PKEY | A_PORT | A_ACCESS),
+			    TGT(A_PKEY | A_PORT | A_ACCESS),
+			    DCI(A_PKEY | A_PORT)) },
 		[QP_RTR] = { LEGAL,
-			NEED(A_AV | A_MTU | A_DEST_QPN | A_RQ_PSN | A_MAX_DEST_RD | A_MIN_RNR,
-			     A_AV | A_MTU | A_DEST_QPN | A_RQ_PSN,
-			     0),
-			MAY(A_ALT | A_ACCESS | A_PKEY,
-			    A_ALT | A_ACCESS | A_PKEY,
-			    A_PKEY | A_QKEY) },
+			NEED(RC(A_AV | A_MTU | A_DEST_QPN | A_RQ_PSN | A_MAX_DEST_RD | A_MIN_RNR),
+			     UC(A_AV | A_MTU | A_DEST_QPN | A_RQ_PSN),
+			     INI(A_AV | A_MTU | A_DEST_QPN | A_RQ_PSN),
+			     TGT(A_AV | A_MTU | A_DEST_QPN | A_RQ_PSN | A_MAX_DEST_RD | A_MIN_RNR),
+			     DCI(A_MTU)),
+			MAY(RC(A_ALT | A_ACCESS | A_PKEY),
+			    UC(A_ALT | A_ACCESS | A_PKEY),
+			    UD(A_PKEY | A_QKEY),
+			    INI(A_ALT | A_ACCESS | A_PKEY),
+			    TGT(A_ALT | A_ACCESS | A_PKEY),
+			    DCI(A_PKEY | A_AV)) },
 	},
 	[QP_RTR] = {
 		TO_RESET_OR_ERR,
 		[QP_RTS] = { LEGAL,
-			NEED(A_TIMEOUT | A_RETRY | A_RNR | A_SQ_PSN | A_MAX_RD,
-			     A_SQ_PSN,
-			     A_SQ_PSN),
+			NEED(RC(A_TIMEOUT | A_RETRY | A_RNR | A_SQ_PSN | A_MAX_RD),
+			     UC(A_SQ_PSN),
+			     UD(A_SQ_PSN),
+			     INI(A_TIMEOUT | A_RETRY | A_RNR | A_SQ_PSN | A_MAX_RD),
+			     TGT(A_TIMEOUT | A_SQ_PSN),
+			     DCI(A_TIMEOUT | A_RETRY | A_RNR | A_MAX_RD | A_SQ_PSN)),
 			MAY_WHEN_RUNNING },
 	},
 	[QP_RTS] = {
 		TO_RESET_OR_ERR,
 		[QP_RTS] = { LEGAL, MAY_WHEN_RUNNING },
-		[QP_SQD] = { LEGAL, MAY(A_EN_SQD_NOTIFY, A_EN_SQD_NOTIFY, A_EN_SQD_NOTIFY) },
+		[QP_SQD] = { LEGAL,
+			MAY(RC(A_EN_SQD_NOTIFY), UC(A_EN_SQD_NOTIFY), UD(A_EN_SQD_NOTIFY),
+			    INI(A_EN_SQD_NOTIFY), TGT(A_EN_SQD_NOTIFY)) },
 	},
 	[QP_SQD] = {
 		TO_RESET_OR_ERR,
 		[QP_RTS] = { LEGAL, MAY_WHEN_RUNNING },
 		[QP_SQD] = { LEGAL,
-			MAY(A_PORT | A_AV | A_TIMEOUT | A_RETRY | A_RNR | A_MAX_RD |
-			    A_MAX_DEST_RD | A_ALT | A_ACCESS | A_PKEY | A_MIN_RNR | A_MIG,
-			    A_AV | A_ALT | A_ACCESS | A_PKEY | A_MIG,
-			    A_PKEY | A_QKEY) },
+			MAY(RC(A_PORT | A_AV | A_TIMEOUT | A_RETRY | A_RNR | A_MAX_RD |
+			       A_MAX_DEST_RD | A_ALT | A_ACCESS | A_PKEY | A_MIN_RNR | A_MIG),
+			    UC(A_AV | A_ALT | A_ACCESS | A_PKEY | A_MIG),
+			    UD(A_PKEY | A_QKEY),
+			    INI(A_PORT | A_AV | A_TIMEOUT | A_RETRY | A_RNR | A_MAX_RD | A_ALT |
+				A_ACCESS | A_PKEY | A_MIG),
+			    TGT(A_PORT | A_AV | A_TIMEOUT | A_MAX_DEST_RD | A_ALT | A_ACCESS |
+				A_PKEY | A_MIN_RNR | A_MIG)) },
 	},
 	[QP_SQE] = {
 		TO_RESET_OR_ERR,
 		[QP_RTS] = { LEGAL,
-			MAY(0, A_CUR_STATE | A_ACCESS, A_CUR_STATE | A_QKEY) },
+			MAY(UC(A_CUR_STATE | A_ACCESS), UD(A_CUR_STATE | A_QKEY)) },
 	},
 	[QP_ERR] = {
 		TO_RESET_OR_ERR,

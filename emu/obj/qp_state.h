@@ -11,7 +11,11 @@
 #include "emu/diag/why.h"
 
 enum qp_state { QP_RESET, QP_INIT, QP_RTR, QP_RTS, QP_SQD, QP_SQE, QP_ERR, QP_STATE_COUNT };
-enum qp_type { QPT_RC, QPT_UC, QPT_UD, QPT_COUNT };
+/* DCT has no edges here: it is made by modify_qp and changed by nothing (E.2).  DCR is a DC
+ * target's half of one conversation, which no application sees. */
+enum qp_type {
+	QPT_RC, QPT_UC, QPT_UD, QPT_XRC_INI, QPT_XRC_TGT, QPT_DCI, QPT_DCT, QPT_DCR, QPT_COUNT
+};
 
 enum {				/* attr_mask bits of the uverbs ABI */
 	A_STATE = 1, A_CUR_STATE = 2, A_EN_SQD_NOTIFY = 4, A_ACCESS = 8, A_PKEY = 0x10,

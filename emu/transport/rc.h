@@ -2,48 +2,12 @@
 /*
  * The reliable connected transport: requester and responder of one QP.
  *
- * Functions of (state, event) to state; no clock, no socket, no thread.  They
- * are pulled: *_next() describes the next packet without changing anything,
- * *_sent() commits it, so that a full wire costs nothing.  Completions and events go
- * through tp_ops, which the engine (or a test) provides.  Work that a call leaves is in
- * qp->work.
- *
  * Threads: the caller holds the device lock.
  * Source: IBTA volume 1, chapter 9.7; device-abi F and G.5.
  */
 #ifndef EMU_TRANSPORT_RC_H
 #define EMU_TRANSPORT_RC_H
-#include <stdbool.h>
-#include <stdint.h>
-#include "emu/obj/obj.h"
-#include "hw-models/hw.h"
-#include "hw-models/ib_packet.h"
-
-struct tp;
-
-struct tp_ops {
-	/* Write a CQE; `user_index`, `qpn` are filled by the callee. */
-	void (*complete)(struct tp *tp, struct emu_qp *qp, struct emu_cq *cq, struct hw_cqe *cqe);
-};
-
-/* What one call of a transport works with.  One per engine, reused. */
-struct tp {
-	struct emu_dev *dev;
-	const struct tp_ops *ops;
-	struct tp_scratch {
-		uint8_t wqe[HW_WQE_BYTES_MAX + 16];
-		union { struct hw_work work; struct hw_recv recv; };
-		struct iovec span[HW_SGE_MAX];
-		unsigned span_count;
-		bool has_whole;		/* the spans are those of the whole message */
-	} tx, rx;		/* of the packet being made; of the one being taken */
-};
-
-/* Does a doorbell record tell of something that is to be served and has not been? */
-bool rc_has_doorbell(const struct emu_qp *qp);
-
-/* The send doorbell record may have moved. */
-void rc_doorbell(struct tp *tp, struct emu_qp *qp);
+#include "emu/transport/tp.h"
 
 /* The next request packet, payload at most @bytes_max (a multiple of every MTU).
  * 1: *out is valid until the next call; 0: nothing may be sent now. */
@@ -97,7 +61,4 @@ void rc_executed(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p, ui
 void rc_timer(struct tp *tp, struct emu_qp *qp);
 /* How long to wait from now if qp->req.wants_timer. */
 uint64_t rc_timer_ns(const struct emu_qp *qp);
-
-/* Complete everything posted with a flush error, in order. */
-void rc_flush(struct tp *tp, struct emu_qp *qp);
 #endif

@@ -19,7 +19,7 @@ static void head_why(struct tp *tp, struct emu_qp *qp, enum why why, const struc
 static void head_fail(struct tp *tp, struct emu_qp *qp, enum hw_status status, enum why why)
 {
 	head_why(tp, qp, why, rc_sent_at(qp, qp->req.sent_head));
-	rc_sent_complete(tp, qp, status, 0);
+	tp_sent_complete(tp, qp, status, 0);
 }
 
 /* Everything before @psn is acknowledged: that is progress, and progress restores patience. */
@@ -65,7 +65,7 @@ static bool acknowledge(struct tp *tp, struct emu_qp *qp, uint32_t to)
 		if (psn_diff(to, end) < 0)
 			break;
 		progress(qp, end);
-		rc_sent_complete(tp, qp, HW_SUCCESS, 0);
+		tp_sent_complete(tp, qp, HW_SUCCESS, 0);
 	}
 	if (psn_diff(to, r->psn_una) > 0)
 		progress(qp, to);
@@ -166,8 +166,8 @@ static enum hw_status scatter(struct tp *tp, struct emu_qp *qp, const struct rc_
 			      bool *readable_out)
 {
 	const struct hw_work *w = &tp->rx.work;
-	enum hw_status status = rc_work_fetch(tp, qp, rc_block_of(qp, sent), &tp->rx);
-	struct rc_gather g = { w->sge, w->sge_count, qp->req.read_bytes, bytes, KEY_LOCAL_WRITE };
+	enum hw_status status = tp_work_fetch(tp, qp, rc_block_of(qp, sent), &tp->rx);
+	struct tp_gather g = { w->sge, w->sge_count, qp->req.read_bytes, bytes, KEY_LOCAL_WRITE };
 	const struct hw_sge *bad;
 	enum why why;
 
@@ -177,7 +177,7 @@ static enum hw_status scatter(struct tp *tp, struct emu_qp *qp, const struct rc_
 		head_why(tp, qp, WHY_WQE_CHANGED, sent);
 		return HW_LOC_QP_OP;
 	}
-	why = rc_gather(tp, qp, &g, &tp->rx, &bad);
+	why = tp_gather(tp, qp, &g, &tp->rx, &bad);
 	if (why != WHY_NONE) {
 		dev_why(tp->dev, .why = why, .side = WHY_SIDE_SEND, .qpn = qp->qpn,
 			.peer_qpn = qp->dest_qpn, .wqe_index = sent->index,
@@ -205,18 +205,19 @@ static void answered(struct tp *tp, struct emu_qp *qp, struct rc_sent *sent)
 
 	if (r->reads_out && r->send_at != r->sent_head)
 		r->reads_out--;
-	rc_sent_complete(tp, qp, HW_SUCCESS, sent->op == HW_OP_READ ? sent->bytes : 8);
+	tp_sent_complete(tp, qp, HW_SUCCESS, sent->op == HW_OP_READ ? sent->bytes : 8);
 }
 
 static bool is_answer_fitting(const struct emu_qp *qp, const struct rc_sent *sent,
 			      const struct ib_packet *p)
 {
-	bool is_last = p->opcode == RC_READ_RESPONSE_LAST || p->opcode == RC_READ_RESPONSE_ONLY;
+	uint8_t op = ib_operation(p->opcode);
+	bool is_last = op == RC_READ_RESPONSE_LAST || op == RC_READ_RESPONSE_ONLY;
 	uint32_t left = sent->bytes - qp->req.read_bytes;
 
 	if (sent->op != HW_OP_READ)
-		return p->opcode == RC_ATOMIC_ACKNOWLEDGE && p->packet_count == 1;
-	if (p->opcode == RC_ATOMIC_ACKNOWLEDGE || p->payload_bytes > left)
+		return op == RC_ATOMIC_ACKNOWLEDGE && p->packet_count == 1;
+	if (op == RC_ATOMIC_ACKNOWLEDGE || p->payload_bytes > left)
 		return false;
 	if (is_last != (p->payload_bytes == left))
 		return false;
@@ -244,7 +245,7 @@ static void take_answer_data(struct tp *tp, struct emu_qp *qp, const struct ib_p
 	if (!*readable_out)
 		return;
 	if (status != HW_SUCCESS) {
-		rc_sent_complete(tp, qp, status, 0);
+		tp_sent_complete(tp, qp, status, 0);
 		return;
 	}
 	r->read_bytes += p->payload_bytes;
@@ -275,7 +276,7 @@ void rc_take_answer(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p,
 
 	if (!is_expected(tp, qp, p))
 		return;
-	if (p->opcode == RC_ACKNOWLEDGE)
+	if (ib_operation(p->opcode) == RC_ACKNOWLEDGE)
 		take_ack(tp, qp, p);
 	else
 		take_answer(tp, qp, p, readable_out);
@@ -299,8 +300,9 @@ static void executed_read(struct tp *tp, struct emu_qp *qp, const struct ib_pack
 
 void rc_executed(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p, uint64_t original)
 {
+	uint8_t op = ib_operation(p->opcode);
 	struct ib_packet answer = {
-		.opcode = p->opcode == RC_COMPARE_SWAP || p->opcode == RC_FETCH_ADD ?
+		.opcode = op == RC_COMPARE_SWAP || op == RC_FETCH_ADD ?
 			  RC_ATOMIC_ACKNOWLEDGE : RC_ACKNOWLEDGE,
 		.psn = psn_add(p->psn, p->packet_count - 1),
 		.packet_count = 1,
@@ -310,7 +312,7 @@ void rc_executed(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p, ui
 	bool is_readable = true;	/* it is ours */
 
 	rc_req_sent(tp, qp, p);
-	if (p->opcode == RC_READ_REQUEST)
+	if (ib_operation(p->opcode) == RC_READ_REQUEST)
 		executed_read(tp, qp, p);
 	else
 		rc_take_answer(tp, qp, &answer, &is_readable);

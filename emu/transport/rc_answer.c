@@ -24,6 +24,7 @@ static struct rc_resource *resource_due(struct rc_answers *r)
 
 static void answer_address(const struct emu_qp *qp, struct ib_packet *p)
 {
+	p->opcode = transport_of(qp)->bth;
 	p->dest_qpn = qp->dest_qpn;
 	p->src_qpn = qp->qpn;
 	p->pkey = qp->pkey;
@@ -50,7 +51,7 @@ static void read_refused(struct tp *tp, struct emu_qp *qp, struct rc_resource *r
 	r->ack_syndrome = AETH_NAK_REMOTE_ACCESS;
 	r->ack_psn = answer_psn(qp, res);
 	r->resource_answer = r->resource_made;
-	rc_qp_fail(qp);
+	tp_qp_fail(qp);
 	qp_event(qp, EVENT_QP_ACCESS_ERR);
 }
 
@@ -72,7 +73,7 @@ static bool read_response(struct tp *tp, struct emu_qp *qp, struct rc_resource *
 		read_refused(tp, qp, res, why);
 		return false;
 	}
-	p->opcode = opcodes[res->sent_bytes == res->start_bytes][bytes == left];
+	p->opcode |= opcodes[res->sent_bytes == res->start_bytes][bytes == left];
 	p->psn = answer_psn(qp, res);
 	p->packet_count = psn_count_of(bytes, qp->mtu_bytes);
 	p->aeth_syndrome = AETH_ACK_UNLIMITED;
@@ -85,7 +86,7 @@ static bool read_response(struct tp *tp, struct emu_qp *qp, struct rc_resource *
 
 static void atomic_answer(const struct rc_resource *res, struct ib_packet *p)
 {
-	p->opcode = RC_ATOMIC_ACKNOWLEDGE;
+	p->opcode |= RC_ATOMIC_ACKNOWLEDGE;
 	p->psn = res->psn;
 	p->aeth_syndrome = AETH_ACK_UNLIMITED;
 	p->msn = res->msn;
@@ -107,7 +108,7 @@ int rc_resp_next(struct tp *tp, struct emu_qp *qp, uint32_t bytes_max, struct ib
 		return 1;
 	}
 	if (r->ack_is_due) {
-		out->opcode = RC_ACKNOWLEDGE;
+		out->opcode |= RC_ACKNOWLEDGE;
 		out->psn = r->ack_psn;
 		out->aeth_syndrome = r->ack_syndrome;
 		out->msn = qp->resp->msn;
@@ -123,7 +124,7 @@ void rc_resp_sent(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p)
 	struct rc_resource *res;
 
 	(void)tp;
-	if (p->opcode == RC_ACKNOWLEDGE) {
+	if (ib_operation(p->opcode) == RC_ACKNOWLEDGE) {
 		r->ack_is_due = false;
 		return;
 	}
@@ -146,7 +147,7 @@ bool rc_take(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p)
 {
 	bool is_readable = true;
 
-	if (p->opcode >= RC_READ_RESPONSE_FIRST && p->opcode <= RC_ATOMIC_ACKNOWLEDGE)
+	if (ib_is_answer(p->opcode))
 		rc_take_answer(tp, qp, p, &is_readable);
 	else
 		rc_take_request(tp, qp, p, &is_readable);

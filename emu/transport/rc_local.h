@@ -4,61 +4,8 @@
  */
 #ifndef EMU_TRANSPORT_RC_LOCAL_H
 #define EMU_TRANSPORT_RC_LOCAL_H
-#include <assert.h>
-#include "emu/mem/mem.h"
-#include "emu/transport/psn.h"
 #include "emu/transport/rc.h"
-
-static inline struct rc_sent *rc_sent_at(struct emu_qp *qp, uint32_t position)
-{
-	return &qp->req.sent[position & (qp->sq_blocks - 1)];
-}
-
-/* Where an outstanding request stands in the queue: indices are 16 bits, rings shorter. */
-static inline uint32_t rc_block_of(const struct emu_qp *qp, const struct rc_sent *sent)
-{
-	return qp->req.sq_done + (uint16_t)(sent->index - (uint16_t)qp->req.sq_done);
-}
-
-static inline bool rc_is_read_or_atomic(uint8_t op)
-{
-	return op == HW_OP_READ || op == HW_OP_COMPARE_SWAP || op == HW_OP_FETCH_ADD;
-}
-
-/* rc_wqe.c: queue bytes to meaning */
-
-/* Read and decode the WQE that starts at block @block into tp scratch @s.  HW_SUCCESS, or the
- * status it fails with; the reason is noted.  s->work.ds, opcode are valid either way. */
-enum hw_status rc_work_fetch(struct tp *tp, struct emu_qp *qp, uint32_t block,
-			     struct tp_scratch *s);
-/* Take over what the receive record announces.  -1: it is broken and the QP has failed. */
-int rc_recv_doorbell(struct tp *tp, struct emu_qp *qp);
-/* The oldest posted receive into tp->rx.  1: there; 0: none posted; -1: the queue is broken
- * (the QP has failed); or -HW_status of a malformed one.  */
-int rc_recv_fetch(struct tp *tp, struct emu_qp *qp);
-
-struct rc_gather {
-	const struct hw_sge *sge;
-	unsigned sge_count;
-	uint64_t skip, bytes;		/* the part of the message that is wanted */
-	uint32_t access;		/* KEY_LOCAL_READ or KEY_LOCAL_WRITE */
-};
-/* Keys to memory, for the wanted part only.  WHY_NONE and @s->span, or the rule that refuses,
- * with the piece in *bad_out. */
-enum why rc_gather(struct tp *tp, struct emu_qp *qp, const struct rc_gather *g,
-		   struct tp_scratch *s, const struct hw_sge **bad_out);
-
-/* rc_fail.c: ends of work requests and of QPs */
-
-/* Complete the oldest outstanding send work request; with anything but success the QP fails. */
-void rc_sent_complete(struct tp *tp, struct emu_qp *qp, enum hw_status status, uint32_t bytes);
-/* Complete the receive in use. */
-void rc_recv_complete(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p, uint32_t bytes);
-void rc_recv_fail(struct tp *tp, struct emu_qp *qp, enum hw_status status);
-/* To ERR: what is posted will be flushed. */
-void rc_qp_fail(struct emu_qp *qp);
-/* The QP's own queues are unusable: ERR and QP_FATAL. */
-void rc_qp_fatal(struct emu_qp *qp);
+#include "emu/transport/tp_local.h"
 
 /* rc_ack.c: the requester hears */
 void rc_take_answer(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p,

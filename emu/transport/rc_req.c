@@ -40,13 +40,13 @@ static enum hw_status length_check(struct tp *tp, struct emu_qp *qp, const struc
 static enum hw_status local_keys_check(struct tp *tp, struct emu_qp *qp, const struct rc_sent *sent)
 {
 	const struct hw_work *w = &tp->tx.work;
-	struct rc_gather g = { w->sge, w->sge_count, 0, w->bytes, KEY_LOCAL_READ };
+	struct tp_gather g = { w->sge, w->sge_count, 0, w->bytes, KEY_LOCAL_READ };
 	const struct hw_sge *bad;
 	enum why why;
 
 	if (rc_is_read_or_atomic((uint8_t)w->op))
 		return HW_SUCCESS;
-	why = rc_gather(tp, qp, &g, &tp->tx, &bad);
+	why = tp_gather(tp, qp, &g, &tp->tx, &bad);
 	tp->tx.has_whole = why == WHY_NONE;
 	if (why == WHY_NONE)
 		return HW_SUCCESS;
@@ -61,7 +61,7 @@ static void start_next(struct tp *tp, struct emu_qp *qp)
 	struct rc_sent *sent = rc_sent_at(qp, r->sent_tail);
 	const struct hw_work *w = &tp->tx.work;
 	uint32_t room = r->sq_produced - r->sq_next;
-	enum hw_status status = rc_work_fetch(tp, qp, r->sq_next, &tp->tx);
+	enum hw_status status = tp_work_fetch(tp, qp, r->sq_next, &tp->tx);
 	unsigned blocks = (w->ds + 3u) / 4;
 
 	*sent = (struct rc_sent){
@@ -93,7 +93,7 @@ static void start_next(struct tp *tp, struct emu_qp *qp)
 static enum hw_status fetch_again(struct tp *tp, struct emu_qp *qp, const struct rc_sent *sent)
 {
 	const struct hw_work *w = &tp->tx.work;
-	enum hw_status status = rc_work_fetch(tp, qp, rc_block_of(qp, sent), &tp->tx);
+	enum hw_status status = tp_work_fetch(tp, qp, rc_block_of(qp, sent), &tp->tx);
 
 	if (status == HW_SUCCESS && (w->op != sent->op || w->bytes != sent->bytes)) {
 		local_why(tp, qp, WHY_WQE_CHANGED, sent, NULL);
@@ -145,7 +145,7 @@ static struct rc_sent *request_now(struct tp *tp, struct emu_qp *qp)
 			return NULL;
 		if (sent->status == HW_SUCCESS && sent->op != HW_OP_NOP)
 			return sent;
-		rc_sent_complete(tp, qp, sent->status, 0);
+		tp_sent_complete(tp, qp, sent->status, 0);
 	}
 	return NULL;
 }
@@ -163,6 +163,7 @@ static const uint8_t message_opcodes[HW_OP_COUNT][4] = {
 
 static void packet_address(const struct emu_qp *qp, struct ib_packet *p)
 {
+	p->opcode = transport_of(qp)->bth;
 	p->dest_qpn = qp->dest_qpn;
 	p->src_qpn = qp->qpn;
 	p->pkey = qp->pkey;
@@ -177,16 +178,16 @@ static enum why message_part(struct tp *tp, struct emu_qp *qp, const struct rc_s
 	const struct hw_work *w = &tp->tx.work;
 	uint32_t skip = qp->req.send_bytes, left = sent->bytes - skip;
 	uint32_t bytes = left < bytes_max ? left : bytes_max;
-	struct rc_gather g = { w->sge, w->sge_count, skip, bytes, KEY_LOCAL_READ };
+	struct tp_gather g = { w->sge, w->sge_count, skip, bytes, KEY_LOCAL_READ };
 	bool is_first = skip == 0, is_last = bytes == left;
 	enum why why = WHY_NONE;
 
 	if (!tp->tx.has_whole || bytes != sent->bytes)
-		why = rc_gather(tp, qp, &g, &tp->tx, bad_out);
+		why = tp_gather(tp, qp, &g, &tp->tx, bad_out);
 	tp->tx.has_whole = false;
 	if (why != WHY_NONE)
 		return why;
-	p->opcode = message_opcodes[w->op][is_first ? (is_last ? 3 : 0) : (is_last ? 2 : 1)];
+	p->opcode |= message_opcodes[w->op][is_first ? (is_last ? 3 : 0) : (is_last ? 2 : 1)];
 	p->psn = psn_add(sent->psn, skip / qp->mtu_bytes);
 	p->packet_count = psn_count_of(bytes, qp->mtu_bytes);
 	p->is_solicited = is_last && w->is_solicited;
@@ -207,7 +208,7 @@ static void read_request(struct tp *tp, struct emu_qp *qp, const struct rc_sent 
 	const struct hw_work *w = &tp->tx.work;
 	uint32_t got = qp->req.send_at == qp->req.sent_head ? qp->req.read_bytes : 0;
 
-	p->opcode = RC_READ_REQUEST;
+	p->opcode |= RC_READ_REQUEST;
 	p->psn = psn_add(sent->psn, got / qp->mtu_bytes);
 	p->packet_count = 1;
 	p->wants_ack = true;
@@ -220,7 +221,7 @@ static void atomic_request(struct tp *tp, const struct rc_sent *sent, struct ib_
 {
 	const struct hw_work *w = &tp->tx.work;
 
-	p->opcode = w->op == HW_OP_FETCH_ADD ? RC_FETCH_ADD : RC_COMPARE_SWAP;
+	p->opcode |= w->op == HW_OP_FETCH_ADD ? RC_FETCH_ADD : RC_COMPARE_SWAP;
 	p->psn = sent->psn;
 	p->packet_count = 1;
 	p->wants_ack = true;

@@ -131,7 +131,7 @@ static struct judged rc_resources(struct request *q)
 	}
 	if (!q->op->takes_recv)
 		return NEXT;
-	got = rc_recv_fetch(q->tp, q->qp);
+	got = tp_recv_fetch(q->tp, q->qp);
 	if (got > 0)
 		return NEXT;
 	if (got == 0)
@@ -182,12 +182,12 @@ static struct judged rc_length(struct request *q)
 static struct judged recv_key(struct request *q)
 {
 	struct hw_recv *recv = &q->tp->rx.recv;
-	struct rc_gather g = {
+	struct tp_gather g = {
 		recv->sge, recv->sge_count, q->op->starts ? 0 : q->r->message_bytes,
 		q->p->payload_bytes, KEY_LOCAL_WRITE,
 	};
 	const struct hw_sge *bad;
-	enum why why = rc_gather(q->tp, q->qp, &g, &q->tp->rx, &bad);
+	enum why why = tp_gather(q->tp, q->qp, &g, &q->tp->rx, &bad);
 
 	return why == WHY_NONE ? NEXT : JUDGED(V_RECV_PROTECTED, why);
 }
@@ -235,7 +235,7 @@ static struct rc_resource *resource_new(struct request *q)
 	struct rc_resource *res = &r->resource[r->resource_made++ % RC_RESOURCES_MAX];
 
 	*res = (struct rc_resource){
-		.opcode = q->p->opcode,
+		.opcode = ib_operation(q->p->opcode),
 		.psn = q->p->psn,
 		.psn_count = request_psns(q),
 		.rkey = q->p->rkey,
@@ -260,7 +260,8 @@ static struct judged execute_atomic(struct request *q)
 	int failed;
 
 	home_atomics_lock(home);
-	failed = q->p->opcode == RC_FETCH_ADD ? mem_fetch_add(at, q->p->swap_add, &old) :
+	failed = ib_operation(q->p->opcode) == RC_FETCH_ADD ?
+		 mem_fetch_add(at, q->p->swap_add, &old) :
 		 mem_compare_swap(at, q->p->compare, q->p->swap_add, &old);
 	home_atomics_unlock(home);
 	if (failed)
@@ -344,8 +345,8 @@ static void invalidate(struct request *q)
 	dev_why(q->tp->dev, .why = WHY_INVALIDATE_KEY, .side = WHY_SIDE_RECV, .qpn = qp->qpn,
 		.peer_qpn = q->p->src_qpn, .wqe_index = (uint16_t)qp->answers.rq_consumed,
 		.opcode = q->p->opcode, .psn = q->p->psn, .key = q->p->imm);
-	rc_recv_fail(q->tp, qp, HW_REM_INV_REQ);
-	rc_qp_fail(qp);
+	tp_recv_fail(q->tp, qp, HW_REM_INV_REQ);
+	tp_qp_fail(qp);
 	qp_event(qp, EVENT_QP_ACCESS_ERR);
 }
 
@@ -380,6 +381,7 @@ static void message_end(struct request *q)
 	struct rc_resp *r = q->r;
 	const struct ib_packet *p = q->p;
 	uint32_t last_psn = psn_add(p->psn, request_psns(q) - 1);
+	uint8_t op = ib_operation(p->opcode);
 
 	if (q->op->kind == KIND_READ || q->op->kind == KIND_ATOMIC) {
 		resource_last(q->answers)->msn = r->msn;
@@ -387,10 +389,10 @@ static void message_end(struct request *q)
 	}
 	if (p->wants_ack)
 		answer_later(q->qp, AETH_ACK_UNLIMITED, last_psn);
-	if (p->opcode == RC_SEND_LAST_INVAL || p->opcode == RC_SEND_ONLY_INVAL)
+	if (op == RC_SEND_LAST_INVAL || op == RC_SEND_ONLY_INVAL)
 		invalidate(q);
 	else if (q->op->takes_recv)
-		rc_recv_complete(q->tp, q->qp, p, r->message_bytes);
+		tp_recv_complete(q->tp, q->qp, p, r->message_bytes);
 }
 
 static void accept(struct request *q)
@@ -412,7 +414,7 @@ static bool repeat_answer(struct request *q)
 		uint32_t offset = (uint32_t)psn_diff(q->p->psn, res->psn);
 		uint64_t skip = (uint64_t)offset * q->qp->mtu_bytes;
 
-		if (res->opcode != q->p->opcode || offset >= res->psn_count)
+		if (res->opcode != ib_operation(q->p->opcode) || offset >= res->psn_count)
 			continue;
 		if (q->op->kind == KIND_READ &&
 		    (q->p->va != res->va + skip || q->p->rkey != res->rkey ||
@@ -487,8 +489,8 @@ static void refuse(struct request *q, struct judged j)
 	if (!refusals[j.verdict].fails_qp)
 		return;
 	if (refusals[j.verdict].recv_status)
-		rc_recv_fail(q->tp, qp, refusals[j.verdict].recv_status);
-	rc_qp_fail(qp);
+		tp_recv_fail(q->tp, qp, refusals[j.verdict].recv_status);
+	tp_qp_fail(qp);
 	if (refusals[j.verdict].event)
 		qp_event(qp, refusals[j.verdict].event);
 }
@@ -497,7 +499,7 @@ void rc_take_request(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p
 		     bool *readable_out)
 {
 	struct request q = { .tp = tp, .qp = qp, .r = qp->resp, .answers = &qp->answers,
-		.p = p, .op = &op_rows[p->opcode & 31] };
+		.p = p, .op = &op_rows[ib_operation(p->opcode)] };
 	struct judged j = judge(&q, STAGES);
 
 	switch (j.verdict) {
@@ -533,7 +535,7 @@ static int execute_remote_atomic(struct request *q, uint64_t *original_out)
 	if (!remote->atomics_lock(remote->ctx))
 		return -EAGAIN;
 	rc = remote->read(remote->ctx, &old, 1, at, sizeof new);
-	if (!rc && q->p->opcode == RC_FETCH_ADD)
+	if (!rc && ib_operation(q->p->opcode) == RC_FETCH_ADD)
 		new = *original_out + q->p->swap_add;
 	else if (!rc && *original_out == q->p->compare)
 		new = q->p->swap_add;
@@ -550,12 +552,12 @@ unlock:
 static int execute_remote_read(struct request *q)
 {
 	const struct hw_work *w = &q->tp->tx.work;
-	struct rc_gather g = { w->sge, w->sge_count, 0, q->p->dma_bytes, KEY_LOCAL_WRITE };
+	struct tp_gather g = { w->sge, w->sge_count, 0, q->p->dma_bytes, KEY_LOCAL_WRITE };
 	const struct hw_sge *bad;
 
 	if (!q->p->dma_bytes)
 		return 0;
-	if (rc_gather(q->tp, q->qp, &g, &q->tp->rx, &bad) != WHY_NONE)
+	if (tp_gather(q->tp, q->qp, &g, &q->tp->rx, &bad) != WHY_NONE)
 		return -EACCES;
 	return q->remote->read(q->remote->ctx, q->tp->rx.span, q->tp->rx.span_count,
 			       (uintptr_t)q->memory.iov_base, q->p->dma_bytes);
@@ -583,7 +585,7 @@ static bool is_for_us(const struct emu_qp *qp, const struct rc_resp *r, const st
 
 bool rc_is_one_sided(const struct ib_packet *p)
 {
-	const struct op_row *op = &op_rows[p->opcode & 31];
+	const struct op_row *op = &op_rows[ib_operation(p->opcode)];
 
 	return op->kind != KIND_SEND && !op->takes_recv;
 }
@@ -600,7 +602,7 @@ bool rc_execute_remotely(struct tp *tp, struct emu_qp *qp, const struct rc_remot
 	struct rc_resp r = { 0 };
 	struct rc_answers none = { 0 };
 	struct request q = { .tp = tp, .qp = qp, .r = &r, .answers = &none, .remote = remote,
-		.p = p, .op = &op_rows[p->opcode & 31] };
+		.p = p, .op = &op_rows[ib_operation(p->opcode)] };
 
 	*original_out = 0;
 	if (!rc_is_one_sided(p) || qp->req.reads_out || was_sent(qp, p->psn) ||

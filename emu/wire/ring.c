@@ -37,11 +37,13 @@ static_assert(sizeof(struct record) == 40, "with RETH and 8 bytes of payload one
 
 struct record_reth { uint64_t va; uint32_t rkey, dma_bytes; };
 struct record_atomic { uint64_t swap_add, compare, original; };
+static_assert(sizeof(struct ib_extra) % 8 == 0, "a group of the record as it is");
 
 enum record_flag {
 	RECORD_SOLICITED = 1, RECORD_WANTS_ACK = 2,
 	RECORD_RETH = 4, RECORD_ATOMIC = 8, RECORD_GIDS = 16,
-	RECORD_FLAGS = 31,
+	RECORD_EXTRA = 32,
+	RECORD_FLAGS = 63,
 };
 #define NUMBER_MASK	0xffffffu
 
@@ -49,7 +51,8 @@ static size_t groups_bytes(unsigned flags)
 {
 	return (flags & RECORD_RETH ? sizeof(struct record_reth) : 0) +
 	       (flags & RECORD_ATOMIC ? sizeof(struct record_atomic) : 0) +
-	       (flags & RECORD_GIDS ? 32 : 0);
+	       (flags & RECORD_GIDS ? 32 : 0) +
+	       (flags & RECORD_EXTRA ? sizeof(struct ib_extra) : 0);
 }
 
 static size_t lines(size_t bytes)
@@ -237,6 +240,8 @@ static unsigned record_flags(const struct ring_tx *r, const struct ib_packet *p)
 		flags |= RECORD_ATOMIC;
 	if (!r->has_gids || memcmp(r->gids, p->sgid, 16) || memcmp(r->gids + 16, p->dgid, 16))
 		flags |= RECORD_GIDS;
+	if (p->opcode & IB_TRANSPORT_MASK & ~IB_UC)
+		flags |= RECORD_EXTRA;
 	return flags;
 }
 
@@ -267,7 +272,10 @@ static void record_write(struct record *record, const struct ib_packet *p, unsig
 	if (flags & RECORD_GIDS) {
 		memcpy(group, p->sgid, 16);
 		memcpy(group + 16, p->dgid, 16);
+		group += 32;
 	}
+	if (flags & RECORD_EXTRA)
+		memcpy(group, &p->extra, sizeof p->extra);
 }
 
 static enum wire_sent reserve_room(struct ring_tx *r, size_t total)
@@ -376,8 +384,14 @@ static void groups_read(struct ring_rx *r, struct ib_packet *out, const uint8_t 
 		memcpy(&atomic, group, sizeof atomic);
 		group += sizeof atomic;
 	}
-	if (flags & RECORD_GIDS)
+	if (flags & RECORD_GIDS) {
 		memcpy(r->gids, group, 32);
+		group += 32;
+	}
+	if (flags & RECORD_EXTRA)
+		memcpy(&out->extra, group, sizeof out->extra);
+	else
+		memset(&out->extra, 0, sizeof out->extra);
 	out->va = reth.va;
 	out->rkey = reth.rkey;
 	out->dma_bytes = reth.dma_bytes;

@@ -110,7 +110,7 @@ void packet_do_execute(struct input *in)
 	};
 
 	pthread_mutex_lock(&device.lock);
-	rc_doorbell(&engine->tp, qp);
+	tp_doorbell(&engine->tp, qp);
 	if (rc_req_next(&engine->tp, qp, 1 << 20, &p)) {
 		packet_check(&p);
 		if (rc_execute_remotely(&engine->tp, qp, &remote, &p, &original))

@@ -304,7 +304,7 @@ static inline struct ib_packet next_request(uint32_t bytes_max)
 	struct emu_qp *qp = a->w.a.qp;
 	struct ib_packet p;
 
-	rc_doorbell(&a->e->tp, qp);
+	tp_doorbell(&a->e->tp, qp);
 	cr_assert(rc_req_next(&a->e->tp, qp, bytes_max, &p), "no request");
 	return p;
 }

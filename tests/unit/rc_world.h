@@ -278,8 +278,8 @@ static inline void pump(struct world *w)
 {
 	bool moves = true;
 
-	rc_doorbell(&w->tp, w->a.qp);
-	rc_doorbell(&w->tp, w->b.qp);
+	tp_doorbell(&w->tp, w->a.qp);
+	tp_doorbell(&w->tp, w->b.qp);
 	for (int i = 0; moves; i++) {
 		cr_assert_lt(i, 100000, "packets never end");
 		moves = world_step(w, w->a.qp);
@@ -289,7 +289,7 @@ static inline void pump(struct world *w)
 		struct emu_qp *qp = i ? w->b.qp : w->a.qp;
 
 		if (qp->work & QP_WORK_FLUSH)
-			rc_flush(&w->tp, qp);
+			tp_flush(&w->tp, qp);
 	}
 }
 

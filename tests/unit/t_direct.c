@@ -457,7 +457,7 @@ static void add_one(struct end *n)
 
 	work_post(&n->w.a, (struct work_row){ .opcode = OP_ADD, .bytes = 8, .swap_add = 1,
 		.is_unsignaled = true, .remote = (uintptr_t)b->w.a.data, .rkey = b->w.a.mr->key });
-	rc_doorbell(&n->e->tp, qp);
+	tp_doorbell(&n->e->tp, qp);
 	while (!rc_req_next(&n->e->tp, qp, PART, &p) || !direct_execute(n->e, qp, &p))
 		sched_yield();
 }

@@ -366,7 +366,7 @@ Test(rc_errors, work_that_changed_while_it_was_sent)
 	struct ib_packet p;
 
 	work_post(&w->a, to_b(w, WRITE, 100000));
-	rc_doorbell(&w->tp, w->a.qp);
+	tp_doorbell(&w->tp, w->a.qp);
 	cr_assert(rc_req_next(&w->tp, w->a.qp, 65536, &p));
 	rc_req_sent(&w->tp, w->a.qp, &p);
 	side_block(&w->a, 0)[35] ^= 1;			/* byte count */

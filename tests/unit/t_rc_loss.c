@@ -116,7 +116,7 @@ Test(rc_loss, a_gap_is_told_once)
 
 	for (int i = 0; i < 3; i++)
 		work_post(&w->a, to_b(w, WRITE, 64, 0));
-	rc_doorbell(&w->tp, w->a.qp);
+	tp_doorbell(&w->tp, w->a.qp);
 	cr_assert(rc_req_next(&w->tp, w->a.qp, 4096, &p));
 	rc_req_sent(&w->tp, w->a.qp, &p);		/* the first one is lost */
 	for (int i = 0; i < 2; i++) {
@@ -201,7 +201,7 @@ Test(rc_loss, an_acknowledgement_ends_the_wait_for_a_receiver)
 	struct ib_packet nak, ack;
 
 	work_post(&w->a, to_b(w, SEND, 8, 0));
-	rc_doorbell(&w->tp, w->a.qp);
+	tp_doorbell(&w->tp, w->a.qp);
 	nak = send_of_a(w);
 	cr_assert_eq(nak.aeth_syndrome >> 5, AETH_RNR_NAK >> 5);
 	recv_post(&w->b, 64, 0, 0);
@@ -321,7 +321,7 @@ Test(rc_loss, a_read_answer_that_does_not_fit_is_a_bad_response)
 	struct ib_packet p;
 
 	work_post(&w->a, to_b(w, READ, 2048, 0));
-	rc_doorbell(&w->tp, w->a.qp);
+	tp_doorbell(&w->tp, w->a.qp);
 	cr_assert(rc_req_next(&w->tp, w->a.qp, 4096, &p));
 	rc_req_sent(&w->tp, w->a.qp, &p);
 	rc_take(&w->tp, w->a.qp, &(struct ib_packet){ .opcode = RC_READ_RESPONSE_ONLY, .psn = 100,
@@ -337,7 +337,7 @@ Test(rc_loss, an_atomic_answer_for_many_packets_is_a_bad_response)
 	struct ib_packet p;
 
 	work_post(&w->a, to_b(w, FADD, 8, 0));
-	rc_doorbell(&w->tp, w->a.qp);
+	tp_doorbell(&w->tp, w->a.qp);
 	cr_assert(rc_req_next(&w->tp, w->a.qp, 4096, &p));
 	rc_req_sent(&w->tp, w->a.qp, &p);
 	rc_take(&w->tp, w->a.qp, &(struct ib_packet){ .opcode = RC_ATOMIC_ACKNOWLEDGE, .psn = 100,

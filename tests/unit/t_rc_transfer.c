@@ -187,7 +187,7 @@ Test(rc_transfer, a_fence_waits_for_reads)
 		(uintptr_t)w->b.data, .rkey = w->b.mr->key });
 	work_post(&w->a, (struct work_row){ .opcode = WRITE, .bytes = 64, .fence = 4, .remote =
 		(uintptr_t)w->b.data, .rkey = w->b.mr->key });
-	rc_doorbell(&w->tp, w->a.qp);
+	tp_doorbell(&w->tp, w->a.qp);
 	cr_assert(rc_req_next(&w->tp, w->a.qp, 65536, &p));
 	cr_assert_eq(p.opcode, RC_READ_REQUEST);
 	rc_take(&w->tp, w->b.qp, &p);
@@ -205,7 +205,7 @@ Test(rc_transfer, packets_are_numbered_as_if_they_had_been_cut)
 
 	work_post(&w->a, (struct work_row){ .opcode = WRITE, .bytes = 10000, .remote =
 		(uintptr_t)w->b.data, .rkey = w->b.mr->key });
-	rc_doorbell(&w->tp, w->a.qp);
+	tp_doorbell(&w->tp, w->a.qp);
 	cr_assert(rc_req_next(&w->tp, w->a.qp, 4096, &p));
 	cr_assert_eq(p.opcode, RC_WRITE_FIRST);
 	cr_assert_eq(p.psn, 100);

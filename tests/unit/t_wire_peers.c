@@ -49,7 +49,7 @@ Test(wire_peers, a_record_that_can_not_be_drops_the_ring)
 	/* payload_bytes is at 36, the flags in the top byte at 12. */
 	static const struct { unsigned at; uint32_t value; } row[] = {
 		{ 36, PAYLOAD_MAX + 1 }, { 36, UINT32_MAX }, { 36, 1u << 31 },
-		{ 12, 0xff000000 }, { 12, 0x20000000 },
+		{ 12, 0xff000000 }, { 12, 0x40000000 },
 	};
 	struct node n = node_up();
 

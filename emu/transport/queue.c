@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From queue bytes to meaning: the RC transport reads the application's
+ * From queue bytes to meaning: the transports read the application's
  * queues and doorbell records here and nowhere else.
  *
  * Bytes are copied once and only the copy is looked at.  Must not complete
@@ -8,7 +8,7 @@
  */
 #include <string.h>
 #include <endian.h>
-#include "emu/transport/rc_local.h"
+#include "emu/transport/tp_local.h"
 
 /* Offsets of the producer counters in a QP's doorbell record. */
 enum { DB_RECV = 0, DB_SEND = 4 };
@@ -33,7 +33,7 @@ static int record_advance(const struct emu_qp *qp, unsigned offset, uint32_t pro
 	return 0;
 }
 
-bool rc_has_doorbell(const struct emu_qp *qp)
+bool tp_has_doorbell(const struct emu_qp *qp)
 {
 	uint32_t sends = 0, recvs = 0;
 
@@ -48,7 +48,7 @@ bool rc_has_doorbell(const struct emu_qp *qp)
 	return sends || recvs;
 }
 
-void rc_doorbell(struct tp *tp, struct emu_qp *qp)
+void tp_doorbell(struct tp *tp, struct emu_qp *qp)
 {
 	struct rc_req *r = &qp->req;
 	uint32_t advance;
@@ -57,12 +57,12 @@ void rc_doorbell(struct tp *tp, struct emu_qp *qp)
 		return;
 	if (record_advance(qp, DB_SEND, r->sq_produced, &advance)) {
 		work_why(tp, qp, WHY_WQE_MEMORY, r->sq_produced, HW_OK, 0);
-		rc_qp_fatal(qp);
+		tp_qp_fatal(qp);
 		return;
 	}
 	if (r->sq_produced + advance - r->sq_done > qp->sq_blocks) {
 		work_why(tp, qp, WHY_SQ_DOORBELL, r->sq_produced, HW_OK, 0);
-		rc_qp_fatal(qp);
+		tp_qp_fatal(qp);
 		return;
 	}
 	if (!advance)
@@ -94,7 +94,7 @@ static enum hw_fault work_check_place(const struct emu_qp *qp, const struct hw_w
 	return HW_OK;
 }
 
-enum hw_status rc_work_fetch(struct tp *tp, struct emu_qp *qp, uint32_t block,
+enum hw_status tp_work_fetch(struct tp *tp, struct emu_qp *qp, uint32_t block,
 			     struct tp_scratch *s)
 {
 	uint32_t room = qp->req.sq_produced - block;	/* posted blocks from here on */
@@ -110,7 +110,7 @@ enum hw_status rc_work_fetch(struct tp *tp, struct emu_qp *qp, uint32_t block,
 	units = mlx5_work_units(s->wqe);
 	if (units > 4 && units <= units_max && ring_copy(qp, block, units, s->wqe))
 		goto gone;
-	fault = mlx5_work_read(s->wqe, units_max, HW_RC, &s->work);
+	fault = mlx5_work_read(s->wqe, units_max, transport_of(qp)->hw, &s->work);
 	if (fault == HW_OK)
 		fault = work_check_place(qp, &s->work, block);
 	if (fault == HW_OK)
@@ -129,7 +129,7 @@ static void recv_why(struct tp *tp, struct emu_qp *qp, enum why why, enum hw_fau
 		.found = fault);
 }
 
-int rc_recv_doorbell(struct tp *tp, struct emu_qp *qp)
+int tp_recv_doorbell(struct tp *tp, struct emu_qp *qp)
 {
 	struct rc_answers *r = &qp->answers;
 	uint32_t advance;
@@ -138,25 +138,25 @@ int rc_recv_doorbell(struct tp *tp, struct emu_qp *qp)
 		return 0;
 	if (record_advance(qp, DB_RECV, r->rq_produced, &advance)) {
 		recv_why(tp, qp, WHY_WQE_MEMORY, HW_OK);
-		rc_qp_fatal(qp);
+		tp_qp_fatal(qp);
 		return -1;
 	}
 	if (r->rq_produced + advance - r->rq_consumed > qp->rq_count) {
 		recv_why(tp, qp, WHY_RQ_DOORBELL, HW_OK);
-		rc_qp_fatal(qp);
+		tp_qp_fatal(qp);
 		return -1;
 	}
 	r->rq_produced += advance;
 	return 0;
 }
 
-int rc_recv_fetch(struct tp *tp, struct emu_qp *qp)
+int tp_recv_fetch(struct tp *tp, struct emu_qp *qp)
 {
 	struct rc_answers *r = &qp->answers;
 	enum hw_fault fault;
 	uint64_t at;
 
-	if (r->rq_consumed == r->rq_produced && rc_recv_doorbell(tp, qp))
+	if (r->rq_consumed == r->rq_produced && tp_recv_doorbell(tp, qp))
 		return -1;
 	if (r->rq_consumed == r->rq_produced)
 		return 0;
@@ -172,7 +172,7 @@ int rc_recv_fetch(struct tp *tp, struct emu_qp *qp)
 	return -HW_LOC_QP_OP_RECV;
 }
 
-enum why rc_gather(struct tp *tp, struct emu_qp *qp, const struct rc_gather *g,
+enum why tp_gather(struct tp *tp, struct emu_qp *qp, const struct tp_gather *g,
 		   struct tp_scratch *s, const struct hw_sge **bad_out)
 {
 	uint64_t skip = g->skip, bytes = g->bytes;

@@ -6,9 +6,9 @@
  * status, everything behind it follows as flushed, one CQE each, signalled or not.
  * Source: IBTA volume 1, 10.3.1.6 and 10.8.5; device-abi F.3.
  */
-#include "emu/transport/rc_local.h"
+#include "emu/transport/tp_local.h"
 
-void rc_qp_fail(struct emu_qp *qp)
+void tp_qp_fail(struct emu_qp *qp)
 {
 	qp_state_set(qp, QP_ERR);
 	qp->req.deadline_ns = 0;
@@ -17,9 +17,9 @@ void rc_qp_fail(struct emu_qp *qp)
 	qp->work = (qp->work & ~(uint32_t)QP_WORK_REQUEST) | QP_WORK_FLUSH;
 }
 
-void rc_qp_fatal(struct emu_qp *qp)
+void tp_qp_fatal(struct emu_qp *qp)
 {
-	rc_qp_fail(qp);
+	tp_qp_fail(qp);
 	if (!qp->is_armed_fatal)
 		qp_event(qp, EVENT_QP_FATAL);
 	qp->is_armed_fatal = true;
@@ -41,7 +41,7 @@ static void send_cqe(struct tp *tp, struct emu_qp *qp, const struct rc_sent *sen
 	tp->ops->complete(tp, qp, qp->send_cq, &cqe);
 }
 
-void rc_sent_complete(struct tp *tp, struct emu_qp *qp, enum hw_status status, uint32_t bytes)
+void tp_sent_complete(struct tp *tp, struct emu_qp *qp, enum hw_status status, uint32_t bytes)
 {
 	struct rc_req *r = &qp->req;
 	struct rc_sent *sent = rc_sent_at(qp, r->sent_head);
@@ -55,7 +55,7 @@ void rc_sent_complete(struct tp *tp, struct emu_qp *qp, enum hw_status status, u
 	r->sq_done += sent->blocks;
 	r->read_bytes = 0;
 	if (status != HW_SUCCESS)
-		rc_qp_fail(qp);
+		tp_qp_fail(qp);
 	if (status != HW_SUCCESS || sent->is_signaled)
 		send_cqe(tp, qp, sent, status, bytes);
 }
@@ -68,7 +68,7 @@ static void recv_cqe(struct tp *tp, struct emu_qp *qp, struct hw_cqe *cqe)
 	tp->ops->complete(tp, qp, qp->recv_cq, cqe);
 }
 
-void rc_recv_complete(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p, uint32_t bytes)
+void tp_recv_complete(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p, uint32_t bytes)
 {
 	static const uint8_t kinds[32] = {
 		[RC_SEND_LAST] = HW_CQE_RECV, [RC_SEND_ONLY] = HW_CQE_RECV,
@@ -78,7 +78,7 @@ void rc_recv_complete(struct tp *tp, struct emu_qp *qp, const struct ib_packet *
 		[RC_SEND_LAST_INVAL] = HW_CQE_RECV_INV, [RC_SEND_ONLY_INVAL] = HW_CQE_RECV_INV,
 	};
 	struct hw_cqe cqe = {
-		.kind = kinds[p->opcode & 31],
+		.kind = kinds[ib_operation(p->opcode)],
 		.bytes = bytes,
 		.imm = p->imm,
 		.is_solicited = p->is_solicited,
@@ -87,7 +87,7 @@ void rc_recv_complete(struct tp *tp, struct emu_qp *qp, const struct ib_packet *
 	recv_cqe(tp, qp, &cqe);
 }
 
-void rc_recv_fail(struct tp *tp, struct emu_qp *qp, enum hw_status status)
+void tp_recv_fail(struct tp *tp, struct emu_qp *qp, enum hw_status status)
 {
 	struct hw_cqe cqe = {
 		.kind = HW_CQE_RECV_ERR,
@@ -127,22 +127,22 @@ static void flush_unread(struct tp *tp, struct emu_qp *qp)
 	}
 }
 
-void rc_flush(struct tp *tp, struct emu_qp *qp)
+void tp_flush(struct tp *tp, struct emu_qp *qp)
 {
 	struct rc_req *r = &qp->req;
 
 	while (r->sent_head != r->sent_tail) {
 		flush_why(tp, qp, WHY_SIDE_SEND, rc_sent_at(qp, r->sent_head)->index);
-		rc_sent_complete(tp, qp, HW_FLUSHED, 0);
+		tp_sent_complete(tp, qp, HW_FLUSHED, 0);
 	}
 	r->psn_out = 0;
 	r->reads_out = 0;
 	if (qp->sq_blocks)
 		flush_unread(tp, qp);
-	rc_recv_doorbell(tp, qp);
+	tp_recv_doorbell(tp, qp);
 	while (qp->answers.rq_consumed != qp->answers.rq_produced) {
 		flush_why(tp, qp, WHY_SIDE_RECV, qp->answers.rq_consumed);
-		rc_recv_fail(tp, qp, HW_FLUSHED);
+		tp_recv_fail(tp, qp, HW_FLUSHED);
 	}
 	qp->work &= ~(uint32_t)QP_WORK_FLUSH;
 }

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The transports by QP type.
+ *
+ * A row without functions is of a type that can't be created.
+ */
+#include "emu/transport/rc.h"
+#include "emu/transport/tp.h"
+
+static const struct transport rc = {
+	.name = "RC", .hw = HW_RC, .bth = IB_RC, .is_connected = true, .is_direct = true,
+	.request = { rc_req_next, rc_req_sent, rc_req_unreadable },
+	.respond = { rc_resp_next, rc_resp_sent, rc_resp_unreadable },
+	.take = rc_take, .timer = rc_timer,
+};
+
+static const struct transport uc = {
+	.name = "UC", .hw = HW_UC, .bth = IB_UC, .is_connected = true,
+};
+
+static const struct transport ud = {
+	.name = "UD", .hw = HW_UD, .bth = IB_UD,
+};
+
+static const struct transport xrc_ini = {
+	.name = "XRC", .hw = HW_XRC, .bth = IB_XRC, .is_connected = true,
+};
+
+static const struct transport xrc_tgt = {
+	.name = "XRC", .hw = HW_XRC, .bth = IB_XRC, .is_connected = true,
+};
+
+static const struct transport dci = {
+	.name = "DC", .hw = HW_DCI, .bth = IB_DC,
+};
+
+static const struct transport dct = {
+	.name = "DC", .hw = HW_DCI, .bth = IB_DC,
+};
+
+static const struct transport dcr = {
+	.name = "DC", .hw = HW_DCI, .bth = IB_DC, .is_connected = true,
+};
+
+const struct transport *const transports[QPT_COUNT] = {
+	[QPT_RC] = &rc, [QPT_UC] = &uc, [QPT_UD] = &ud, [QPT_XRC_INI] = &xrc_ini,
+	[QPT_XRC_TGT] = &xrc_tgt, [QPT_DCI] = &dci, [QPT_DCT] = &dct, [QPT_DCR] = &dcr,
+};
