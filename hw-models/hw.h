@@ -81,8 +81,9 @@ struct hw_av {
 /* Bits of hw_umr.mask: what of the key is changed.  Values are those of mkey_mask. */
 enum umr_bit {
 	UMR_LEN = 1 << 0, UMR_START = 1 << 6, UMR_PD = 1 << 7, UMR_TAG = 1 << 13,
-	UMR_QPN = 1 << 14, UMR_LOCAL_READ = 1 << 17, UMR_LOCAL_WRITE = 1 << 18, UMR_REMOTE_READ = 1 << 19,
-	UMR_REMOTE_WRITE = 1 << 20, UMR_ATOMIC = 1 << 21, UMR_FREE = 1 << 29,
+	UMR_QPN = 1 << 14, UMR_LOCAL_READ = 1 << 17, UMR_LOCAL_WRITE = 1 << 18,
+	UMR_REMOTE_READ = 1 << 19, UMR_REMOTE_WRITE = 1 << 20, UMR_ATOMIC = 1 << 21,
+	UMR_FREE = 1 << 29,
 };
 
 /* What a UMR work request does to a key.  Its translation (KLMs) is in hw_work.sge. */
