@@ -103,10 +103,11 @@ struct ib_packet {
 	uint64_t swap_add, compare;	/* AtomicETH */
 	uint64_t original;		/* AtomicAckETH */
 	uint8_t sgid[16], dgid[16];
-	struct ib_extra extra;		/* zero on RC and UC */
 	uint32_t payload_bytes;		/* sum of the spans */
 	unsigned span_count;
 	const struct iovec *span;	/* owned by whoever produced the packet, valid until
 					 * it is told the packet's fate or asked for the next */
+	struct ib_extra extra;		/* means nothing on RC and UC, and comes last: the
+					 * rest is cleared for each packet of those */
 };
 #endif

@@ -242,10 +242,21 @@ static bool serve_half(struct engine *e, struct emu_qp *qp, uint32_t work,
 	return turn != TURN_FULL;
 }
 
+/* Acknowledgements inside of the process need no packet. */
+static void acks_collect(struct engine *e, struct emu_qp *qp)
+{
+	struct emu_qp *peer = local_peer(e, qp->dest_qpn, qp->sgid, qp->dgid);
+
+	if (!peer || !peer->answers.ack_is_due)
+		return;
+	e->progress++;
+	rc_hand_over_ack(&e->tp, peer, qp);
+}
+
 static void serve(struct engine *e, struct emu_qp *qp)
 {
 	const struct transport *t = transport_of(qp);
-	bool has_room;
+	bool has_room, has_requests = qp->work & (QP_WORK_DOORBELL | QP_WORK_REQUEST);
 
 	if (qp->work & QP_WORK_DOORBELL) {
 		qp->work &= ~(uint32_t)QP_WORK_DOORBELL;
@@ -256,6 +267,8 @@ static void serve(struct engine *e, struct emu_qp *qp)
 	/* Answers first: a peer waits for them. */
 	has_room = serve_half(e, qp, QP_WORK_RESPOND, &t->respond) &&
 		   serve_half(e, qp, QP_WORK_REQUEST, &t->request);
+	if (has_requests && t->is_direct)
+		acks_collect(e, qp);
 	if (qp->work & QP_WORK_FLUSH)
 		tp_flush(&e->tp, qp);
 	if (!has_room && qp->work) {

@@ -43,6 +43,13 @@ struct rc_remote {
 	void *ctx;
 };
 
+/*
+ * What @from would answer with an acknowledgement packet, told at once: both QPs are of this
+ * function.  Nothing happens if READs or atomics are to be answered before, or if the packet
+ * would not be taken; then the packet says it.
+ */
+void rc_hand_over_ack(struct tp *tp, struct emu_qp *from, struct emu_qp *to);
+
 /* Needs neither a receive nor anything else of the target's CPU. */
 bool rc_is_one_sided(const struct ib_packet *p);
 

@@ -6,6 +6,7 @@
  * Answers acknowledge everything before them, except READs and atomics, which only
  * their own answers complete.  Source: IBTA volume 1, 9.7.5 and 9.7.6.
  */
+#include <string.h>
 #include "emu/transport/rc_local.h"
 
 static void head_why(struct tp *tp, struct emu_qp *qp, enum why why, const struct rc_sent *sent)
@@ -128,36 +129,35 @@ static void nak(struct tp *tp, struct emu_qp *qp, uint8_t syndrome)
 }
 
 /* Is an answer with this PSN about something outstanding?  Old ones are normal, and silent. */
-static bool is_expected(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p)
+static bool is_expected(struct tp *tp, struct emu_qp *qp, uint32_t psn, uint8_t opcode)
 {
-	int32_t offset = psn_diff(p->psn, qp->req.psn_una);
+	int32_t offset = psn_diff(psn, qp->req.psn_una);
 
 	if (offset < 0)
 		return false;
 	if ((uint32_t)offset < qp->req.psn_out)
 		return true;
 	dev_why(tp->dev, .why = WHY_ACK_UNEXPECTED, .side = WHY_SIDE_SEND, .qpn = qp->qpn,
-		.peer_qpn = qp->dest_qpn, .psn = p->psn,
-		.opcode = p->opcode,
+		.peer_qpn = qp->dest_qpn, .psn = psn, .opcode = opcode,
 		.found = qp->req.psn_una);
 	return false;
 }
 
-static void take_ack(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p)
+static void take_ack(struct tp *tp, struct emu_qp *qp, uint32_t psn, uint8_t syndrome)
 {
-	uint8_t kind = p->aeth_syndrome >> 5;
+	uint8_t kind = syndrome >> 5;
 	bool is_ack = kind == 0;
 
-	if (!acknowledge(tp, qp, is_ack ? psn_add(p->psn, 1) : p->psn)) {
+	if (!acknowledge(tp, qp, is_ack ? psn_add(psn, 1) : psn)) {
 		retry(tp, qp);
 		return;
 	}
 	if (qp->state != QP_RTS || is_ack || qp->req.sent_head == qp->req.sent_tail)
 		return;
 	if (kind == AETH_RNR_NAK >> 5)
-		rnr_nak(tp, qp, p->aeth_syndrome & 31);
+		rnr_nak(tp, qp, syndrome & 31);
 	else
-		nak(tp, qp, p->aeth_syndrome);
+		nak(tp, qp, syndrome);
 }
 
 /* Put @bytes of an answer where the request's list says. */
@@ -269,19 +269,51 @@ static void take_answer(struct tp *tp, struct emu_qp *qp, const struct ib_packet
 	take_answer_data(tp, qp, p, readable_out);
 }
 
+/* An answer may let the next request go. */
+static void go_on(struct emu_qp *qp)
+{
+	const struct rc_req *r = &qp->req;
+
+	if (qp->state == QP_RTS && (r->send_at != r->sent_tail || r->sq_next != r->sq_produced))
+		qp->work |= QP_WORK_REQUEST;
+}
+
 void rc_take_answer(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p,
 		    bool *readable_out)
 {
-	struct rc_req *r = &qp->req;
-
-	if (!is_expected(tp, qp, p))
+	if (!is_expected(tp, qp, p->psn, p->opcode))
 		return;
 	if (ib_operation(p->opcode) == RC_ACKNOWLEDGE)
-		take_ack(tp, qp, p);
+		take_ack(tp, qp, p->psn, p->aeth_syndrome);
 	else
 		take_answer(tp, qp, p, readable_out);
-	if (qp->state == QP_RTS && (r->send_at != r->sent_tail || r->sq_next != r->sq_produced))
-		qp->work |= QP_WORK_REQUEST;
+	go_on(qp);
+}
+
+/* The gate of rc_take_answer() and arrival, for two QPs that are known to be each other's. */
+static bool may_hand_over(const struct emu_qp *from, const struct emu_qp *to)
+{
+	const struct rc_answers *r = &from->answers;
+
+	return r->ack_is_due && r->resource_answer == r->resource_made &&
+	       (to->state == QP_RTS || to->state == QP_SQD) && from->dest_qpn == to->qpn &&
+	       from->type == to->type && !((from->pkey ^ to->pkey) & 0x7fff) &&
+	       !memcmp(from->sgid, to->dgid, sizeof from->sgid) &&
+	       !memcmp(from->dgid, to->sgid, sizeof from->dgid);
+}
+
+void rc_hand_over_ack(struct tp *tp, struct emu_qp *from, struct emu_qp *to)
+{
+	struct rc_answers *r = &from->answers;
+
+	if (!may_hand_over(from, to))
+		return;
+	r->ack_is_due = false;
+	from->work &= ~(uint32_t)QP_WORK_RESPOND;
+	if (!is_expected(tp, to, r->ack_psn, RC_ACKNOWLEDGE))
+		return;
+	take_ack(tp, to, r->ack_psn, r->ack_syndrome);
+	go_on(to);
 }
 
 /* The data of a READ is in place already; an atomic's result still has to be put there. */

@@ -98,7 +98,7 @@ int rc_resp_next(struct tp *tp, struct emu_qp *qp, uint32_t bytes_max, struct ib
 	struct rc_answers *r = &qp->answers;
 	struct rc_resource *res = resource_due(r);
 
-	memset(out, 0, sizeof *out);
+	memset(out, 0, offsetof(struct ib_packet, extra));
 	answer_address(qp, out);
 	if (res && res->opcode == RC_READ_REQUEST) {
 		if (read_response(tp, qp, res, bytes_max, out))

@@ -241,7 +241,7 @@ int rc_req_next(struct tp *tp, struct emu_qp *qp, uint32_t bytes_max, struct ib_
 		qp->work &= ~(uint32_t)QP_WORK_REQUEST;
 		return 0;
 	}
-	memset(out, 0, sizeof *out);
+	memset(out, 0, offsetof(struct ib_packet, extra));
 	packet_address(qp, out);
 	if (sent->op == HW_OP_READ) {
 		read_request(tp, qp, sent, out);
