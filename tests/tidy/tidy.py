@@ -17,7 +17,8 @@ import statistics
 import sys
 
 FILE_LINES, FUNCTION_LINES, COLUMNS = 800, 70, 100
-SKIPPED_FOLDERS = re.compile(r"^(\.git|build(-.*)?|__pycache__)$")
+# A linked worktree has a file called .git.
+SKIPPED = re.compile(r"^(\.git|build(-.*)?|__pycache__)$")
 C_SUFFIXES = (".c", ".h", ".def")
 CODE_SUFFIXES = C_SUFFIXES + (".py", ".sh", ".cmake")
 CODE_NAMES = ("dev", "run", "CMakeLists.txt", ".clang-format", ".gitignore")
@@ -29,9 +30,10 @@ LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 def walk(folder):
     for path in sorted(folder.iterdir()):
+        if SKIPPED.match(path.name):
+            continue
         if path.is_dir() and not path.is_symlink():
-            if not SKIPPED_FOLDERS.match(path.name):
-                yield from walk(path)
+            yield from walk(path)
         elif path.is_file():
             yield path
 
