@@ -158,6 +158,15 @@ static uint64_t coarse_now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* The wall clock, which may be set, as it stands to the monotonic one at this moment. */
+static uint64_t wall_offset_ns(void)
+{
+	struct timespec wall;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	return (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec - now_ns();
+}
+
 /* It moves once a jiffy; one more for the tick that is just being handled. */
 static void coarse_clock_begin(struct emu_dev *dev)
 {
@@ -212,6 +221,7 @@ static void dev_fill(struct emu_function *f, const struct emu_identity *id)
 		memcpy(dev->gid[i].netdev, id->gid[i].netdev, sizeof dev->gid[i].netdev);
 	}
 	dev->now_ns = now_ns;
+	dev->wall_offset_ns = wall_offset_ns();
 	coarse_clock_begin(dev);
 	dev->why = &f->why;
 	f->why.is_printing = env_is_set("VERBENA_EXPLAIN");
@@ -594,6 +604,12 @@ void emu_armed(struct uv_file *file, uint32_t cq_handle)
 		return;
 	engine_armed(e, (uint32_t)cqn);
 	lender_leave();
+}
+
+void emu_clock_refresh(struct uv_file *file)
+{
+	if (file_is_open(file))
+		uv_clock_refresh(file);
 }
 
 #define EXIT_TRIES	50

@@ -58,4 +58,6 @@ void emu_rang(uint32_t qpn);
 void emu_posted_recv(uint32_t qpn);
 void emu_lend(void);
 void emu_armed(struct uv_file *file, uint32_t cq_handle);
+/* The clock page of @file shows the time of now. */
+void emu_clock_refresh(struct uv_file *file);
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Doorbell pages: what a program wrote there itself.
+ * Pages that programs read and write by themselves: what they wrote into doorbell pages, and
+ * the time in clock pages.
  *
- * A page is memory that nobody is told about when it changes, so the NIC thread looks at it
- * each tick; threads that ring and poll by the patched operations need not.  A register may have
+ * A doorbell page is memory that nobody is told about when it changes, so the NIC thread looks at
+ * it each tick; threads that ring and poll by the patched operations need not.  A register may have
  * been overwritten since the last look; the records of the QPs are what counts, and a QP that
  * rings again later is found then.
  * Source: device-abi B.5 (registers), C.5 (values).
@@ -50,6 +51,7 @@ static void page_look_arm(struct engine *e, struct doorbell_page *page)
 
 void pages_scan(struct engine *e)
 {
+	clock_refresh(e->dev);
 	for (unsigned i = 0; i < e->page_count; i++) {
 		page_look(e, &e->page[i]);
 		page_look_arm(e, &e->page[i]);

@@ -103,6 +103,7 @@ int cq_create(struct emu_dev *dev, const struct cq_init *init, struct emu_cq **o
 	cq->cqe_bytes = ring.cqe_bytes;
 	cq->db_addr = init->db_addr;
 	cq->ignores_overrun = init->ignores_overrun;
+	cq->wants_stamps = init->wants_stamps;
 	channel_count_user(cq->channel, 1);
 	channel_count_user(cq->async, 1);
 	*out = cq;

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "emu/diag/why.h"
+#include "emu/obj/clock.h"
 #include "emu/obj/event.h"
 #include "emu/obj/home.h"
 #include "emu/obj/key.h"
@@ -60,6 +61,8 @@ struct emu_dev {
 	/* A cheap one that lags by up to coarse_lag_ns; NULL: none. */
 	uint64_t (*coarse_now_ns)(void);
 	uint64_t coarse_lag_ns;
+	uint64_t wall_offset_ns;	/* wall clock less now_ns(), as the function began */
+	struct clock_pages *clock_pages;
 	struct why_ring *why;
 	struct home home;		/* of responders; of keys: in the table */
 	struct key_table keys;
@@ -108,6 +111,7 @@ struct emu_cq {
 	enum cq_arm arm;
 	uint8_t arm_sn;			/* the device's two-bit sequence number */
 	bool ignores_overrun;
+	bool wants_stamps;		/* CQEs carry the device's time */
 	bool has_failed;		/* overrun or memory gone: writes no more */
 };
 
@@ -117,6 +121,7 @@ struct cq_init {
 	uint32_t cqe_bytes;
 	uint32_t comp_vector;
 	bool ignores_overrun;
+	bool wants_stamps;
 	struct emu_channel *channel, *async;
 };
 /* -EINVAL cqe 0 or above the profile's max_cqe, comp_vector, cqe_bytes, db not 8-aligned;

@@ -212,6 +212,30 @@ static void (*wr_start_originals[4])(struct ibv_qp_ex *);
 SLOTS_4(WR_START, )
 SLOTS_TABLE(wr_start, SLOTS_4)
 
+/* query_rt_values reads the clock page, which does not count by itself. */
+static int (*query_rt_values_originals[4])(struct ibv_context *, struct ibv_values_ex *);
+
+static void clock_refresh(const struct ibv_context *context)
+{
+	struct shim_file *file = files_get(context->cmd_fd);
+
+	if (!file)
+		return;
+	if (files_device(file))
+		emu_clock_refresh(files_device(file));
+	files_put(file);
+}
+
+#define QUERY_RT_VALUES(n, what)						\
+	static int query_rt_values_##n(struct ibv_context *context,		\
+				       struct ibv_values_ex *values)		\
+	{									\
+		clock_refresh(context);						\
+		return query_rt_values_originals[n](context, values);		\
+	}
+SLOTS_4(QUERY_RT_VALUES, )
+SLOTS_TABLE(query_rt_values, SLOTS_4)
+
 static struct ibv_cq_ex *cq_ex_patch(struct ibv_cq_ex *cq)
 {
 	if (cq)
@@ -255,6 +279,9 @@ static struct ibv_context *context_patch(struct ibv_context *context)
 	extended = verbs_get_ctx_op(context, create_cq_ex);
 	if (extended)
 		REPLACE(extended->create_cq_ex, create_cq_ex_slots);
+	extended = verbs_get_ctx_op(context, query_rt_values);
+	if (extended)
+		REPLACE(extended->query_rt_values, query_rt_values_slots);
 	return context;
 }
 

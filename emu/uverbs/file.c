@@ -145,7 +145,7 @@ int file_event_fd_find(struct uv_file *file, int64_t fd, enum obj_type type, str
 
 static int pages_open(struct uv_pages *pages)
 {
-	int fd = file_limit_check(UV_PAGES * UV_PAGE_BYTES);
+	int fd = file_limit_check(UV_PAGES_END * UV_PAGE_BYTES);
 	struct stat st;
 	void *view;
 
@@ -154,9 +154,10 @@ static int pages_open(struct uv_pages *pages)
 	fd = memfd_create("verbena-uar", MFD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (ftruncate(fd, UV_PAGES * UV_PAGE_BYTES) || fstat(fd, &st))
+	if (ftruncate(fd, UV_PAGES_END * UV_PAGE_BYTES) || fstat(fd, &st))
 		goto fail;
-	view = mmap(NULL, UV_PAGES * UV_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	view = mmap(NULL, UV_PAGES_END * UV_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		    0);
 	if (view == MAP_FAILED)
 		goto fail;
 	pages->fd = fd;
@@ -175,7 +176,7 @@ static void pages_close(struct uv_pages *pages)
 
 	if (pages->fd < 0)
 		return;
-	munmap(pages->view, UV_PAGES * UV_PAGE_BYTES);
+	munmap(pages->view, UV_PAGES_END * UV_PAGE_BYTES);
 	if (!fstat(pages->fd, &st) && st.st_dev == pages->dev && st.st_ino == pages->ino)
 		close(pages->fd);
 	pages->fd = -1;
@@ -209,6 +210,15 @@ void file_page_give(struct uv_file *file, uint32_t page)
 bool file_page_is_used(const struct uv_file *file, uint32_t page)
 {
 	return page < UV_PAGES && file->pages.is_used[page];
+}
+
+void file_clock_begin(struct uv_file *file)
+{
+	uint8_t *view = file->pages.view;
+
+	if (!file->clock.counter)
+		clock_pages_add(file->dev, &file->clock, view + UV_PAGE_COUNTER * UV_PAGE_BYTES,
+				view + UV_PAGE_CLOCK_INFO * UV_PAGE_BYTES);
 }
 
 /* --- objects --- */
@@ -334,6 +344,7 @@ void uv_file_close(struct uv_file *file)
 	for (uint32_t page = 0; page < UV_PAGES; page++)
 		if (file->pages.is_used[page])
 			file_page_give(file, page);
+	clock_pages_remove(file->dev, &file->clock);
 	engine_leave(engine);
 	pages_close(&file->pages);
 	numbers_free(&file->handles);
@@ -353,4 +364,9 @@ int64_t uv_cqn(struct uv_file *file, uint32_t handle)
 		number = file_qp(obj)->qpn;
 	engine_leave(engine);
 	return number;
+}
+
+void uv_clock_refresh(struct uv_file *file)
+{
+	clock_counter_refresh(file->dev, &file->clock);
 }

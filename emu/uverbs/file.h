@@ -14,6 +14,9 @@
 #define UV_PAGE_BYTES		4096u
 #define UV_PAGES		1024u	/* doorbell pages of a file; page 0 is never used */
 
+/* Behind them in the same memory: pages that the application only reads. */
+enum { UV_PAGE_COUNTER = UV_PAGES, UV_PAGE_CLOCK_INFO, UV_PAGES_END };
+
 /* A completion channel or async file whose descriptor the application has.  It closes that
  * without telling us, so the object is kept until nothing needs it and its number is seen to
  * mean something else. */
@@ -44,6 +47,7 @@ struct uv_file {
 	struct uv_event_fd *event_fd;
 	unsigned event_fd_count, event_fd_size, event_fd_sweep_at;
 	struct uv_pages pages;
+	struct clock_pages clock;	/* in the device's list once one was mapped */
 };
 
 /* A doorbell page that the client allocated. */
@@ -72,6 +76,8 @@ void file_object_destroy(struct uv_file *file, struct emu_obj *obj);
 int file_page_take(struct uv_file *file);
 void file_page_give(struct uv_file *file, uint32_t page);
 bool file_page_is_used(const struct uv_file *file, uint32_t page);
+/* From now on the time stands in this file's clock pages. */
+void file_clock_begin(struct uv_file *file);
 
 static inline struct emu_qp *file_qp(struct emu_obj *obj)
 {

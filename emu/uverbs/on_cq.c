@@ -64,6 +64,7 @@ int on_create_cq(struct uv_call *call)
 		.cqe = (uint32_t)uv_number(call, UVERBS_ATTR_CREATE_CQ_CQE),
 		.comp_vector = (uint32_t)uv_number(call, UVERBS_ATTR_CREATE_CQ_COMP_VECTOR),
 		.ignores_overrun = flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN,
+		.wants_stamps = flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION,
 		.channel = uv_channel(call, UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL),
 		.async = uv_channel(call, UVERBS_ATTR_CREATE_CQ_EVENT_FD),
 	};

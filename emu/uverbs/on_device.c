@@ -95,6 +95,8 @@ static struct mlx5_ib_alloc_ucontext_resp context_describe(const struct uv_file 
 				 MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
 		.eth_min_inline = MLX5_USER_INLINE_MODE_NONE,
 		.log_uar_size = LOG_PAGE_BYTES, .num_uars_per_page = 1,
+		.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET,
+		.clock_info_versions = 1 << MLX5_IB_CLOCK_INFO_V1,
 	};
 }
 
@@ -284,6 +286,8 @@ int on_query_device_ex(struct uv_call *call)
 	device_fill(call->dev, &reply.base);
 	reply.response_length = room < sizeof reply ? room : sizeof reply;
 	reply.device_cap_flags_ex = call->dev->profile->device_cap_flags;
+	reply.timestamp_mask = CLOCK_STAMP_MASK;
+	reply.hca_core_clock = call->dev->profile->core_clock_khz;
 	uv_put(call, UVERBS_ATTR_CORE_OUT, &reply, sizeof reply);
 	return 0;
 }

@@ -2,7 +2,7 @@
 /*
  * Doorbell pages, and mmap() of the device file.
  *
- * A page is ordinary shared memory: what is stored there wakes nobody by itself.  All work
+ * A doorbell page is ordinary shared memory: what is stored there wakes nobody by itself.  All work
  * is found in doorbell records, which are written before the page is.
  *
  * Source: device-abi B.5.
@@ -87,24 +87,40 @@ static int static_page(struct uv_file *file, uint32_t index)
 	return index < file->pages.static_count ? (int)index + 1 : -EINVAL;
 }
 
+static int counter_page(struct uv_file *file, uint32_t index)
+{
+	(void)index;
+	file_clock_begin(file);
+	return UV_PAGE_COUNTER;
+}
+
+static int clock_info_page(struct uv_file *file, uint32_t index)
+{
+	if (index != MLX5_IB_CLOCK_INFO_V1)
+		return -EOPNOTSUPP;
+	file_clock_begin(file);
+	return UV_PAGE_CLOCK_INFO;
+}
+
 /* What a command of the offset means: a page, or always an errno. */
 static const struct mmap_rule {
 	int (*page)(struct uv_file *file, uint32_t index);
 	int error;
+	bool is_read_only;
 } mmap_rules[MMAP_DYNAMIC + 1] = {
 	[MLX5_IB_MMAP_REGULAR_PAGE] = { .page = static_page },
 	[MLX5_IB_MMAP_GET_CONTIGUOUS_PAGES] = { .error = ENOSYS },
 	[MLX5_IB_MMAP_WC_PAGE] = { .page = static_page },
 	[MLX5_IB_MMAP_NC_PAGE] = { .page = static_page },
 	[4] = { .error = EINVAL },
-	[MLX5_IB_MMAP_CORE_CLOCK] = { .error = EOPNOTSUPP },
+	[MLX5_IB_MMAP_CORE_CLOCK] = { .page = counter_page, .is_read_only = true },
 	[MLX5_IB_MMAP_ALLOC_WC] = { .error = EINVAL },
-	[MLX5_IB_MMAP_CLOCK_INFO] = { .error = EOPNOTSUPP },
+	[MLX5_IB_MMAP_CLOCK_INFO] = { .page = clock_info_page, .is_read_only = true },
 	[MLX5_IB_MMAP_DEVICE_MEM] = { .error = EOPNOTSUPP },
 	[MMAP_DYNAMIC] = { .page = dynamic_page },
 };
 
-static int page_find(struct uv_file *file, uint64_t offset)
+static int page_find(struct uv_file *file, uint64_t offset, int prot)
 {
 	uint64_t pgoff = offset / UV_PAGE_BYTES;
 	uint32_t command = (pgoff >> 8) % MMAP_COMMANDS;
@@ -114,6 +130,8 @@ static int page_find(struct uv_file *file, uint64_t offset)
 	if (offset % UV_PAGE_BYTES || command > MMAP_DYNAMIC || index >= UV_PAGES)
 		return -EINVAL;
 	rule = &mmap_rules[command];
+	if (rule->is_read_only && prot & PROT_WRITE)
+		return -EPERM;
 	return rule->page ? rule->page(file, (uint32_t)index) : -rule->error;
 }
 
@@ -155,7 +173,7 @@ static int map_check(struct uv_file *file, size_t bytes, int prot, int flags)
 static int map_run(struct uv_file *file, void *hint, size_t bytes, int prot, int flags,
 		   uint64_t offset, void **out)
 {
-	int page = page_find(file, offset);
+	int page = page_find(file, offset, prot);
 	int ret;
 
 	if (page < 0)

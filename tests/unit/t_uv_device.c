@@ -21,11 +21,12 @@ Test(uv_device, context_of_a_dynamic_client)
 	CHECK_INT(r.max_rq_desc_sz, 512);
 	CHECK_INT(r.max_send_wqebb, 32768);
 	CHECK_INT(r.num_ports, 1);
-	CHECK_INT(r.comp_mask, 0);
+	CHECK_INT(r.comp_mask, MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET);
+	CHECK_INT(r.hca_core_clock_offset, 0);
 	CHECK_INT(r.response_length, 72);
 	CHECK_INT(r.cqe_version, 1);
 	CHECK_INT(r.cmds_supp_uhw, 3);
-	CHECK_INT(r.clock_info_versions, 0);
+	CHECK_INT(r.clock_info_versions, 1);
 	CHECK_INT(r.log_uar_size, 12);
 	CHECK_INT(r.num_uars_per_page, 1);
 	CHECK_REFUSED(context_get(&w, &ask, sizeof ask, &r), -EINVAL, WHY_CMD_VALUE);
@@ -140,7 +141,9 @@ Test(uv_device, query_device_says_what_works_and_no_more)
 	CHECK_INT(r.base.device_cap_flags, 0x1800);
 	CHECK_INT(r.device_cap_flags_ex, 0x1800);
 	CHECK_INT(r.base.max_srq + r.base.max_mw + r.base.max_ah + r.base.max_mcast_grp, 0);
-	CHECK_INT(r.odp_caps.general_caps + r.timestamp_mask + r.max_dm_size, 0);
+	CHECK_INT(r.odp_caps.general_caps + r.max_dm_size, 0);
+	CHECK_INT(r.timestamp_mask, INT64_MAX);
+	CHECK_INT(r.hca_core_clock, 1000000);
 	CHECK_INT(tail.response_length, 104);
 	CHECK_INT(tail.flags, 0);
 	uv_world_end(&w);
@@ -307,7 +310,29 @@ Test(uv_device, gid_table_has_no_holes_and_the_callers_row_size)
 	uv_world_end(&w);
 }
 
-/* --- doorbell pages --- */
+/* --- pages --- */
+
+Test(uv_device, clock_pages_follow_every_command)
+{
+	struct uv_world w = uv_world_new();
+	struct ib_uverbs_query_port_resp_ex r;
+	uint64_t before, cycles;
+	uint64_t *counter, *info;
+	void *at;
+
+	CHECK_INT(uv_mmap(w.file, NULL, 4096, PROT_READ, MAP_SHARED, 0x500000, &at), 0);
+	counter = at;
+	CHECK_INT(uv_mmap(w.file, NULL, 4096, PROT_READ, MAP_SHARED, 0x700000, &at), 0);
+	info = at;
+	before = world_now_ns();
+	CHECK_INT(query_port(&w, 1, &r), 0);
+	cycles = be64toh(*counter);
+	cr_assert(cycles >= before && cycles <= world_now_ns());
+	CHECK_INT(info[2], cycles);
+	uv_clock_refresh(w.file);
+	cr_assert_geq(be64toh(*counter), cycles);
+	uv_world_end(&w);
+}
 
 Test(uv_device, pages_are_shared_memory_of_their_own)
 {
@@ -342,8 +367,12 @@ Test(uv_device, mmap_rules)
 	static const struct { uint64_t offset; size_t bytes; int prot, flags, rc; } rows[] = {
 		{ 0x000000, 4096, PROT_WRITE, MAP_SHARED, -EINVAL },	/* no static pages */
 		{ 0x100000, 4096, PROT_WRITE, MAP_SHARED, -ENOSYS },
-		{ 0x500000, 4096, PROT_READ, MAP_SHARED, -EOPNOTSUPP },
-		{ 0x700000, 4096, PROT_READ, MAP_SHARED, -EOPNOTSUPP },
+		{ 0x500000, 4096, PROT_READ, MAP_SHARED, 0 },
+		{ 0x500000, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, -EPERM },
+		{ 0x500000, 8192, PROT_READ, MAP_SHARED, -EINVAL },
+		{ 0x700000, 4096, PROT_READ, MAP_SHARED, 0 },
+		{ 0x700000, 4096, PROT_WRITE, MAP_SHARED, -EPERM },
+		{ 0x701000, 4096, PROT_READ, MAP_SHARED, -EOPNOTSUPP },
 		{ 0x803000, 4096, PROT_READ, MAP_SHARED, -EOPNOTSUPP },
 		{ 0x600000, 4096, PROT_WRITE, MAP_SHARED, -EINVAL },
 		{ 0xa01000, 4096, PROT_WRITE, MAP_SHARED, -EINVAL },

@@ -66,7 +66,7 @@ static struct ibv_cq *cq_create(struct end *e)
 	struct ibv_cq_init_attr_ex init = {
 		.cqe = (uint32_t)e->opts.cqe, .channel = e->channel,
 		.wc_flags = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM | IBV_WC_EX_WITH_QP_NUM |
-			    IBV_WC_EX_WITH_SRC_QP,
+			    IBV_WC_EX_WITH_SRC_QP | e->opts.wc_flags,
 	};
 	struct ibv_cq_ex *cq;
 

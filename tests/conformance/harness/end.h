@@ -38,6 +38,7 @@ struct end_opts {
 	enum ibv_qp_state state;	/* how far the QP is moved at the start */
 	bool has_one_cq;		/* send and receive share it */
 	bool is_extended;		/* made with ibv_create_qp_ex() and ibv_create_cq_ex() */
+	uint64_t wc_flags;		/* of extended CQs, added to what the readers here need */
 	bool wants_raw;			/* keep the bytes of error CQEs; marks the CQ as mlx5dv's */
 };
 
