@@ -9,6 +9,7 @@
 #include "emu/engine/engine.h"
 #include "emu/uverbs/handlers.h"
 
+#define CQE_BYTES_MAX	128
 #define MLX5_FLAGS_KNOWN \
 	(MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD | MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX | \
 	 MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS)
@@ -27,8 +28,11 @@ static int mlx5_check(struct uv_call *call, const struct mlx5_ib_create_cq *ask)
 		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
 	if (!has_page(call->file, ask))
 		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
-	/* Offered by no profile: compression, padding, wall clock stamps. */
-	if (ask->cqe_comp_en || ask->flags & ~MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX)
+	/* Offered by no profile: compression, wall clock stamps. */
+	if (ask->cqe_comp_en || ask->flags & MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS)
+		return uv_refuse(call, WHY_CMD_UNSUPPORTED, -EOPNOTSUPP);
+	/* Memory is always written as a whole; there is nothing else to do for it. */
+	if (ask->flags & MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD && ask->cqe_size != CQE_BYTES_MAX)
 		return uv_refuse(call, WHY_CMD_UNSUPPORTED, -EOPNOTSUPP);
 	return 0;
 }

@@ -255,10 +255,13 @@ int on_query_device(struct uv_call *call)
 	return 0;
 }
 
-/* The driver's tail: none of its offloads exists here, so it is its own length and zeros. */
+/* The driver's tail: what is not named does not exist here. */
 static int mlx5_device_put(struct uv_call *call)
 {
-	struct mlx5_ib_query_device_resp tail = { .response_length = sizeof tail };
+	struct mlx5_ib_query_device_resp tail = {
+		.response_length = sizeof tail,
+		.flags = MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_PAD,
+	};
 	unsigned room = uv_room(call, UVERBS_ATTR_UHW_OUT);
 
 	if (!uv_has(call, UVERBS_ATTR_UHW_OUT))

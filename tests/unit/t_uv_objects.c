@@ -240,10 +240,17 @@ Test(uv_objects, cq_values)
 	CHECK_CQ(cq.mlx5.cqe_comp_en = 1, -EOPNOTSUPP, WHY_CMD_UNSUPPORTED);
 	CHECK_CQ(cq.mlx5.flags |= MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS, -EOPNOTSUPP,
 		 WHY_CMD_UNSUPPORTED);
+	CHECK_CQ(cq.mlx5.flags |= MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD, -EOPNOTSUPP,
+		 WHY_CMD_UNSUPPORTED);
 	CHECK_CQ(cq.mlx5.db_addr += 4, -EINVAL, WHY_CMD_VALUE);
 	CHECK_CQ(cq.mlx5.buf_addr = 0x10000, -EFAULT, WHY_CMD_MEMORY);
 	CHECK_CQ(cq.channel_fd = 250, -EBADF, WHY_CMD_HANDLE);
 	CHECK_CQ(cq.channel_fd = w.async_fd, -EBADF, WHY_CMD_HANDLE);
+	CHECK_INT(cq_make(&w, &good), 0);
+	good = cq_ask_new(&w);
+	good.cqe = 15;
+	good.mlx5.cqe_size = 128;
+	good.mlx5.flags |= MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD;
 	CHECK_INT(cq_make(&w, &good), 0);
 	uv_world_end(&w);
 }
