@@ -47,7 +47,10 @@ struct emu_function {
 
 static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
 static struct emu_function *function;
-static struct uv_file *files[EMU_FILES_MAX];
+static struct open_file {
+	struct uv_file *uv;
+	bool is_patched, rings_itself;
+} files[EMU_FILES_MAX];
 static unsigned file_count;
 
 /* Told once a process; it would be noise with every open. */
@@ -455,6 +458,55 @@ static void begin(void)
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
+/* --- who rings without telling --- */
+
+static bool is_watched(const struct open_file *file)
+{
+	return !file->is_patched || file->rings_itself;
+}
+
+static struct open_file *file_find(const struct uv_file *uv)
+{
+	for (unsigned i = 0; i < file_count; i++)
+		if (files[i].uv == uv)
+			return &files[i];
+	return NULL;
+}
+
+static void file_remember(struct uv_file *uv)
+{
+	files[file_count++] = (struct open_file){ .uv = uv };
+	engine_watch(function->engine, 1);
+}
+
+/* Its user has turned out to be one that rings without telling, or one that does not. */
+static void file_change(struct uv_file *uv, bool is_patched, bool rings_itself)
+{
+	struct open_file *file;
+	bool was_watched;
+
+	pthread_mutex_lock(&life);
+	file = file_find(uv);
+	if (file) {
+		was_watched = is_watched(file);
+		file->is_patched |= is_patched;
+		file->rings_itself |= rings_itself;
+		if (is_watched(file) != was_watched)
+			engine_watch(function->engine, was_watched ? -1 : 1);
+	}
+	pthread_mutex_unlock(&life);
+}
+
+void emu_patched(struct uv_file *uv)
+{
+	file_change(uv, true, false);
+}
+
+void emu_rings_itself(struct uv_file *uv)
+{
+	file_change(uv, false, true);
+}
+
 static int open_locked(struct uv_file **out)
 {
 	struct emu_identity id;
@@ -470,7 +522,7 @@ static int open_locked(struct uv_file **out)
 		return error;
 	error = emu_complain("context", uv_file_open(&function->dev, out));
 	if (!error) {
-		files[file_count++] = *out;
+		file_remember(*out);
 		lenders_admit(function->engine);
 		__atomic_store_n(&complained, 0, __ATOMIC_RELAXED);
 		say_emulated(id.profile);
@@ -495,14 +547,16 @@ int emu_open(struct uv_file **out)
 	return error;
 }
 
-static bool file_forget(struct uv_file *file)
+static bool file_forget(const struct uv_file *uv)
 {
-	for (unsigned i = 0; i < file_count; i++)
-		if (files[i] == file) {
-			files[i] = files[--file_count];
-			return true;
-		}
-	return false;
+	struct open_file *file = file_find(uv);
+
+	if (!file)
+		return false;
+	if (is_watched(file))
+		engine_watch(function->engine, -1);
+	*file = files[--file_count];
+	return true;
 }
 
 void emu_close(struct uv_file *file)
@@ -527,11 +581,10 @@ void emu_close(struct uv_file *file)
 
 static bool file_is_open(const struct uv_file *file)
 {
-	bool is_open = false;
+	bool is_open;
 
 	pthread_mutex_lock(&life);
-	for (unsigned i = 0; i < file_count; i++)
-		is_open |= files[i] == file;
+	is_open = file_find(file);
 	pthread_mutex_unlock(&life);
 	return is_open;
 }

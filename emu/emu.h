@@ -53,6 +53,11 @@ ssize_t emu_write(struct uv_file *file, const void *command, size_t bytes);
 int emu_mmap(struct uv_file *file, void *hint, size_t bytes, int prot, int flags,
 	     uint64_t offset, void **out);
 
+/* What a file's user does without being asked: until it is said to be patched, it is taken to
+ * ring without telling; so is one whose queues the program got from the driver, for ever. */
+void emu_patched(struct uv_file *file);		/* its posts and polls call the functions below */
+void emu_rings_itself(struct uv_file *file);
+
 /* Lend time.  Cheap; safe at any moment and for any number. */
 void emu_rang(uint32_t qpn);
 void emu_posted_recv(uint32_t qpn);

@@ -40,9 +40,28 @@ void doorbell_serve(struct engine *e, uint32_t qpn)
 	engine_qp_kick(e, qp);
 }
 
+/* Of the many blocks a function has a few, which were leased one after the other. */
+static void scan_range(struct engine *e)
+{
+	const struct number_space *space = &e->dev->qpns;
+
+	if (space->leased == e->scan_leased)
+		return;
+	e->scan_leased = space->leased;
+	e->scan_first = NUMBER_BLOCKS;
+	for (uint32_t block = 0; block < NUMBER_BLOCKS; block++) {
+		if (!space->block[block])
+			continue;
+		if (e->scan_first == NUMBER_BLOCKS)
+			e->scan_first = block;
+		e->scan_last = block;
+	}
+}
+
 void records_scan(struct engine *e)
 {
-	for (uint32_t block = 0; block < NUMBER_BLOCKS; block++) {
+	scan_range(e);
+	for (uint32_t block = e->scan_first; block <= e->scan_last; block++) {
 		void **qps = e->dev->qpns.block[block];
 
 		for (uint32_t i = 0; qps && i < NUMBER_BLOCK; i++) {
@@ -98,9 +117,7 @@ static bool nic_oversleeps(const struct engine *e)
 {
 	uint64_t until_ns = atomic_load(&e->nic_until_ns);
 
-	if (until_ns == UINT64_MAX && e->page_count)
-		return true;			/* there was no page to look at yet */
-	return engine_deadline_ns(e) < until_ns;
+	return atomic_load(&e->wants_look) || engine_deadline_ns(e) < until_ns;
 }
 
 /*
@@ -159,6 +176,8 @@ void engine_lend(struct engine *e)
 	if (pthread_mutex_trylock(&e->dev->lock))
 		return;
 	note_activity(e);
+	if (atomic_load_explicit(&e->watched, memory_order_relaxed))
+		pages_scan(e);			/* it may ring itself, but poll through us */
 	engine_drive(e);
 	nic_adjust(e);
 	yields = is_polling_in_vain(e);

@@ -49,11 +49,14 @@ void engine_posted_recv(struct engine *e, uint32_t qpn);
 
 /*
  * Lock held.  A doorbell page: programs that ring it themselves, past the patched operations,
- * are found by looking at it with each command and each tick of the NIC thread.  @page stays
- * mapped until removed.
+ * are found by looking at it (nic.c says when).  @page stays mapped until removed.
  */
 int engine_page_add(struct engine *e, const volatile void *page);	/* -ENOMEM */
 void engine_page_remove(struct engine *e, const volatile void *page);
+
+/* No lock held; any thread.  Somebody may ring by himself from now on (@by 1), or no longer (-1):
+ * as long as there are any, looking never ends. */
+void engine_watch(struct engine *e, int by);
 
 /* No lock held; around control commands: lock, and unlock after running what they left. */
 void engine_enter(struct engine *e);

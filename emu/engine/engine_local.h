@@ -51,6 +51,9 @@ struct engine {
 	struct doorbell_page *page;
 	unsigned page_count, page_size;
 	uint64_t page_rings;			/* doorbells found by looking */
+	_Atomic int watched;			/* who may ring without telling */
+	_Atomic bool wants_look;		/* there is something new to look at */
+	uint32_t scan_leased, scan_first, scan_last;	/* blocks of QPs: records_scan() */
 
 	uint64_t progress;			/* packets taken and completions written, ever */
 	uint64_t progress_seen;			/* at the last lend */

@@ -7,17 +7,27 @@
  * wake it, and sleeps until a packet, a timer, or a kick by a thread that came back.  It never
  * spins and takes no signal of the application.
  *
- * Programs that ring doorbell pages themselves are found by looking at pages and records, every
- * tick while that finds something and ever more rarely while it does not.
+ * Programs that ring doorbell pages themselves are found by looking at pages and records: soon
+ * again while that finds something, and ever more rarely while it does not.  Only where somebody is
+ * known to ring in that way does looking never end; elsewhere it ends soon after the last new
+ * page, so that an idle process sleeps and uses no CPU.
  */
 #include <errno.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include "emu/engine/engine_local.h"
 #include "emu/share/share.h"
 
 #define TICK_NS		UINT64_C(1000000)
 #define RETRY_NS	UINT64_C(50000)		/* the wire was full, or work is left */
-#define RESCAN_NS_MAX	UINT64_C(64000000)	/* between looks at quiet doorbell pages */
+#define LOOK_NS_MIN	UINT64_C(50000)		/* where somebody rings without telling */
+#define LOOK_NS_MAX	UINT64_C(256000000)	/* how long a first ring may go unseen */
+#define LOOK_SHARE	16			/* a look may take this part of the time */
+
+static uint64_t shorter(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns < b_ns ? a_ns : b_ns;
+}
 
 static bool is_attended(struct engine *e, uint64_t *seen)
 {
@@ -37,58 +47,94 @@ static void fall_asleep(struct engine *e, uint64_t until_ns)
 	e->wire->ops->listen(e->wire, true);
 }
 
-/* When to look again at the latest, as things stand now. */
-static uint64_t due_in_ns(struct engine *e, uint64_t now_ns, uint64_t rescan_ns)
+/* When something is due at the latest, as things stand now. */
+static uint64_t due_in_ns(struct engine *e, uint64_t now_ns)
 {
-	uint64_t deadline_ns = engine_deadline_ns(e), wait_ns = UINT64_MAX;
+	uint64_t deadline_ns = engine_deadline_ns(e);
 
 	if (deadline_ns == 0)
-		wait_ns = RETRY_NS;
-	else if (deadline_ns != UINT64_MAX)
-		wait_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-	return e->page_count && rescan_ns < wait_ns ? rescan_ns : wait_ns;
+		return RETRY_NS;
+	if (deadline_ns == UINT64_MAX)
+		return UINT64_MAX;
+	return deadline_ns > now_ns ? deadline_ns - now_ns : 0;
 }
 
 struct nic {
 	struct engine *e;
-	uint64_t activity, rings;	/* as last seen */
-	uint64_t rescan_ns;
+	uint64_t activity, rings, progress;	/* as last seen */
+	uint64_t look_ns, look_at_ns;	/* between looks, and the next one; UINT64_MAX: none */
 };
+
+/* Find what nobody told of.  The pages are hints that are cheap to take; reading the record
+ * of each QP is not. */
+static void look(struct nic *nic, uint64_t now_ns, bool is_busy)
+{
+	struct engine *e = nic->e;
+
+	pages_scan(e);
+	if (now_ns < nic->look_at_ns && !atomic_load(&e->wants_look))
+		return;
+	if (is_busy && !atomic_load(&e->watched))
+		return;
+	records_scan(e);
+}
+
+/* After a look and what came of it, which began at @start_ns. */
+static void look_again(struct nic *nic, uint64_t start_ns, uint64_t now_ns)
+{
+	struct engine *e = nic->e;
+	bool is_watched = atomic_load(&e->watched) > 0;
+	bool has_news = atomic_exchange(&e->wants_look, false) || e->page_rings != nic->rings ||
+			(is_watched && e->progress != nic->progress);
+
+	nic->rings = e->page_rings;
+	nic->progress = e->progress;
+	if (has_news)
+		nic->look_ns = is_watched ? LOOK_NS_MIN : TICK_NS;
+	else if (now_ns < nic->look_at_ns)
+		return;
+	else if (nic->look_ns < LOOK_NS_MAX)
+		nic->look_ns = shorter(nic->look_ns * 2, LOOK_NS_MAX);
+	else if (!is_watched)
+		nic->look_ns = UINT64_MAX;
+	if (nic->look_ns < (now_ns - start_ns) * LOOK_SHARE)
+		nic->look_ns = (now_ns - start_ns) * LOOK_SHARE;
+	nic->look_at_ns = nic->look_ns == UINT64_MAX ? UINT64_MAX : now_ns + nic->look_ns;
+}
 
 /* Run what there is; how long to sleep then.  0: not at all. */
 static uint64_t run_and_measure(struct nic *nic)
 {
 	struct engine *e = nic->e;
-	uint64_t now_ns, wait_ns;
+	uint64_t start_ns, now_ns, wait_ns;
 	bool is_busy;
 
 	pthread_mutex_lock(&e->dev->lock);
+	start_ns = e->dev->now_ns();
 	is_busy = is_attended(e, &nic->activity);
-	pages_scan(e);
-	if (!is_busy)
-		records_scan(e);
+	look(nic, start_ns, is_busy);
 	engine_drive(e);
-	is_busy |= e->page_rings != nic->rings;
-	nic->rings = e->page_rings;
-	nic->rescan_ns = is_busy ? TICK_NS : nic->rescan_ns * 2 < RESCAN_NS_MAX ?
-			 nic->rescan_ns * 2 : RESCAN_NS_MAX;
 	now_ns = e->dev->now_ns();
-	wait_ns = due_in_ns(e, now_ns, nic->rescan_ns);
+	look_again(nic, start_ns, now_ns);
+	wait_ns = due_in_ns(e, now_ns);
+	if (nic->look_at_ns != UINT64_MAX)
+		wait_ns = shorter(wait_ns, nic->look_at_ns > now_ns ? nic->look_at_ns - now_ns : 0);
 	if (is_busy)
 		e->wire->ops->listen(e->wire, atomic_load(&e->armed_cqs) > 0);
 	else if (wait_ns)
 		fall_asleep(e, wait_ns == UINT64_MAX ? UINT64_MAX : now_ns + wait_ns);
 	pthread_mutex_unlock(&e->dev->lock);
-	if (is_busy && wait_ns > TICK_NS)
-		wait_ns = TICK_NS;
+	if (is_busy)
+		wait_ns = shorter(wait_ns, TICK_NS);
 	return doorbells_wait(e) ? 0 : wait_ns;
 }
 
 static void *nic_main(void *arg)
 {
-	struct nic nic = { .e = arg, .rescan_ns = TICK_NS };
+	struct nic nic = { .e = arg, .look_ns = TICK_NS };
 	struct engine *e = arg;
 
+	prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);		/* of this thread */
 	if (e->share)
 		share_live_begin(e->share);
 	while (!atomic_load(&e->must_stop)) {

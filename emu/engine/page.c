@@ -3,10 +3,10 @@
  * Pages that programs read and write by themselves: what they wrote into doorbell pages, and
  * the time in clock pages.
  *
- * A doorbell page is memory that nobody is told about when it changes, so the NIC thread looks at
- * it each tick; threads that ring and poll by the patched operations need not.  A register may have
- * been overwritten since the last look; the records of the QPs are what counts, and a QP that
- * rings again later is found then.
+ * A doorbell page is memory that nobody is told about when it changes, so somebody has to look.  What
+ * is found counts as a ring only if it was news: the patched operations write there too, and tell
+ * of it.  A register may have been overwritten since the last look; the records of the QPs are
+ * what counts, and a QP that rings again later is found then.
  * Source: device-abi B.5 (registers), C.5 (values).
  */
 #include <endian.h>
@@ -26,12 +26,17 @@ static void page_look(struct engine *e, struct doorbell_page *page)
 {
 	for (unsigned i = 0; i < sizeof page->seen / sizeof *page->seen; i++) {
 		uint64_t raw = page_read(page, PAGE_SEND + i * PAGE_SEND_STRIDE);
+		uint32_t qpn = (uint32_t)be64toh(raw) >> 8;
+		struct emu_qp *qp;
 
 		if (raw == page->seen[i])
 			continue;
 		page->seen[i] = raw;
+		qp = qp_find(e->dev, qpn);
+		if (!qp || !tp_has_doorbell(qp))
+			continue;
 		e->page_rings++;
-		doorbell_serve(e, (uint32_t)be64toh(raw) >> 8);
+		doorbell_serve(e, qpn);
 	}
 }
 
@@ -39,14 +44,19 @@ static void page_look_arm(struct engine *e, struct doorbell_page *page)
 {
 	uint64_t raw = page_read(page, PAGE_ARM);
 	struct emu_cq *cq;
+	bool was_armed;
+	uint32_t arm_sn;
 
 	if (raw == page->seen_arm)
 		return;
 	page->seen_arm = raw;
-	e->page_rings++;
 	cq = numbers_find(&e->dev->cqns, (uint32_t)be64toh(raw) & 0xffffff);
-	if (cq)
-		engine_cq_arm(e, cq);
+	if (!cq)
+		return;
+	was_armed = cq->arm != CQ_NOT_ARMED;
+	arm_sn = cq->arm_sn;
+	engine_cq_arm(e, cq);
+	e->page_rings += was_armed != (cq->arm != CQ_NOT_ARMED) || arm_sn != cq->arm_sn;
 }
 
 void pages_scan(struct engine *e)
@@ -72,7 +82,17 @@ int engine_page_add(struct engine *e, const volatile void *at)
 		e->page_size = size;
 	}
 	e->page[e->page_count++] = (struct doorbell_page){ .at = at };
+	atomic_store(&e->wants_look, true);
 	return 0;
+}
+
+void engine_watch(struct engine *e, int by)
+{
+	if (atomic_fetch_add(&e->watched, by) || by < 0)
+		return;
+	atomic_store(&e->wants_look, true);
+	if (e->wire)
+		e->wire->ops->kick(e->wire);
 }
 
 void engine_page_remove(struct engine *e, const volatile void *at)

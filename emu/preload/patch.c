@@ -5,7 +5,10 @@
  * libibverbs jumps to the driver through tables in the context, in extended CQs and in
  * extended QPs.  The entries that ring a doorbell or find a CQ empty are replaced by ones
  * that call the original and then let the engine run.  A program that reaches the driver
- * in another way (dlsym, mlx5dv rings) still works: the NIC thread finds its doorbells.
+ * in another way still works: the NIC thread finds its doorbells.  For that it is told who gets
+ * raw queues from mlx5dv, and which contexts were opened past us (by dlsym() or a library that
+ * is linked statically).  Only dlsym(library, "mlx5dv_init_obj") on top of a patched context is
+ * seen by nobody; what such a program rings is found when something else wakes the NIC.
  *
  * An original is known by its slot number, which each replacement has built in; so there is
  * nothing to look up in a poll and nothing to free with the object.  Drivers have a handful of
@@ -15,6 +18,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>
 #include "emu/emu.h"
@@ -267,10 +271,14 @@ static bool is_ours(const struct ibv_context *context)
 
 static struct ibv_context *context_patch(struct ibv_context *context)
 {
+	struct shim_file *file = context ? files_get(context->cmd_fd) : NULL;
 	struct verbs_context *extended;
 
-	if (!context || !is_ours(context))
+	if (!file)
 		return context;
+	if (files_device(file))
+		emu_patched(files_device(file));
+	files_put(file);
 	REPLACE(context->ops.poll_cq, poll_cq_slots);
 	REPLACE(context->ops.post_send, post_send_slots);
 	REPLACE(context->ops.post_recv, post_recv_slots);
@@ -340,23 +348,62 @@ SHIM_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 }
 
 /* mlx5dv goes around the context's tables. */
-SHIM_EXPORT struct ibv_context *mlx5dv_open_device(struct ibv_device *device, void *attr);
-struct ibv_context *mlx5dv_open_device(struct ibv_device *device, void *attr)
+SHIM_EXPORT struct ibv_context *mlx5dv_open_device(struct ibv_device *device,
+						   struct mlx5dv_context_attr *attr)
 {
-	struct ibv_context *(*verb)(struct ibv_device *, void *) =
+	struct ibv_context *(*verb)(struct ibv_device *, struct mlx5dv_context_attr *) =
 		find_verb("mlx5dv_open_device", "MLX5_1.7", LIBMLX5);
 
 	return verb ? context_patch(verb(device, attr)) : NULL;
 }
 
 SHIM_EXPORT struct ibv_cq_ex *mlx5dv_create_cq(struct ibv_context *context,
-					       struct ibv_cq_init_attr_ex *attr, void *mlx5_attr);
-struct ibv_cq_ex *mlx5dv_create_cq(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr,
-				   void *mlx5_attr)
+					       struct ibv_cq_init_attr_ex *attr,
+					       struct mlx5dv_cq_init_attr *mlx5_attr)
 {
-	struct ibv_cq_ex *(*verb)(struct ibv_context *, struct ibv_cq_init_attr_ex *, void *) =
+	struct ibv_cq_ex *(*verb)(struct ibv_context *, struct ibv_cq_init_attr_ex *,
+				  struct mlx5dv_cq_init_attr *) =
 		find_verb("mlx5dv_create_cq", "MLX5_1.1", LIBMLX5);
 	struct ibv_cq_ex *cq = verb ? verb(context, attr, mlx5_attr) : NULL;
 
 	return cq && is_ours(context) ? cq_ex_patch(cq) : cq;
+}
+
+/* Who has this can ring without telling. */
+static void rings_itself(const struct ibv_context *context)
+{
+	struct shim_file *file = files_get(context->cmd_fd);
+
+	if (!file)
+		return;
+	if (files_device(file))
+		emu_rings_itself(files_device(file));
+	files_put(file);
+}
+
+/* Programs built before rdma-core 15 mean MLX5_1.0, in which one field of a CQ differs; they can't
+ * be told from others here. */
+SHIM_EXPORT int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t types)
+{
+	int (*verb)(struct mlx5dv_obj *, uint64_t) =
+		find_verb("mlx5dv_init_obj", "MLX5_1.2", LIBMLX5);
+	int error = verb ? verb(obj, types) : ENOSYS;
+
+	if (!error && types & MLX5DV_OBJ_QP)
+		rings_itself(obj->qp.in->context);
+	if (!error && types & MLX5DV_OBJ_CQ)
+		rings_itself(obj->cq.in->context);
+	return error;
+}
+
+SHIM_EXPORT struct mlx5dv_devx_uar *mlx5dv_devx_alloc_uar(struct ibv_context *context,
+							  uint32_t flags)
+{
+	struct mlx5dv_devx_uar *(*verb)(struct ibv_context *, uint32_t) =
+		find_verb("mlx5dv_devx_alloc_uar", "MLX5_1.7", LIBMLX5);
+	struct mlx5dv_devx_uar *uar = verb ? verb(context, flags) : NULL;
+
+	if (uar)
+		rings_itself(context);
+	return uar;
 }

@@ -333,6 +333,26 @@ Test(engine, a_page_that_was_written_is_a_doorbell)
 	engine_leave(r.e);
 }
 
+/* Who rings himself but polls by the patched operations looks with each poll in vain. */
+Test(engine, a_watched_page_is_looked_at_by_who_polls)
+{
+	struct rig r = rig_new();
+	uint8_t *page = world_memory(4096);
+	struct side *b = &r.w->b;
+
+	cr_assert_eq(engine_page_add(r.e, page), 0);
+	work_post(&r.w->a, (struct work_row){ .opcode = WRITE, .bytes = 8,
+		.remote = (uintptr_t)b->data, .rkey = b->mr->key });
+	memcpy(page + 0x900, side_block(&r.w->a, 0), 8);
+	engine_lend(r.e);
+	cr_assert_not(rig_poll(&r), "nobody is known to ring himself");
+	engine_watch(r.e, 1);
+	engine_lend(r.e);
+	cr_assert(rig_poll(&r));
+	engine_watch(r.e, -1);
+	engine_page_remove(r.e, page);
+}
+
 Test(engine, more_doorbells_than_the_ring_holds_are_found_by_their_records)
 {
 	struct rig r = rig_new();
