@@ -145,6 +145,21 @@ int emu_identity(struct emu_identity *out)
 	return error;
 }
 
+static int complained;		/* about this errno, since an open worked */
+
+static int complain(const char *doing, const char *what, int error)
+{
+	if (error && __atomic_exchange_n(&complained, error, __ATOMIC_RELAXED) != error)
+		fprintf(stderr, "verbena: cannot %s " EMU_DEVICE_NAME ": %s: %s\n", doing, what,
+			strerror(-error));
+	return error;
+}
+
+int emu_complain(const char *what, int error)
+{
+	return complain("open", what, error);
+}
+
 static uint64_t now_ns(void)
 {
 	struct timespec now;
@@ -181,9 +196,13 @@ static void coarse_clock_begin(struct emu_dev *dev)
 	dev->coarse_lag_ns = 2 * (uint64_t)step.tv_nsec;
 }
 
+/* Before there is a QP, nothing can happen that needs the NIC thread. */
 static int lease_qpns(void *ctx)
 {
-	return fabric_lease(((struct emu_function *)ctx)->fabric, FABRIC_QPN);
+	struct emu_function *f = ctx;
+	int error = complain("start", "thread", engine_nic_start(f->engine));
+
+	return error ? error : fabric_lease(f->fabric, FABRIC_QPN);
 }
 
 static int lease_keys(void *ctx)
@@ -228,16 +247,6 @@ static void dev_fill(struct emu_function *f, const struct emu_identity *id)
 	coarse_clock_begin(dev);
 	dev->why = &f->why;
 	f->why.is_printing = env_is_set("VERBENA_EXPLAIN");
-}
-
-static int complained;		/* about this errno, since an open worked */
-
-int emu_complain(const char *what, int error)
-{
-	if (error && __atomic_exchange_n(&complained, error, __ATOMIC_RELAXED) != error)
-		fprintf(stderr, "verbena: cannot open " EMU_DEVICE_NAME ": %s: %s\n", what,
-			strerror(-error));
-	return error;
 }
 
 static int fabric_begin(struct emu_function *f, const struct emu_identity *id)
@@ -345,7 +354,7 @@ static int engine_begin(struct emu_function *f)
 	if (error)
 		return error;
 	f->dev.engine = f->engine;
-	return engine_nic_start(f->engine);
+	return 0;
 }
 
 /* Any part of it may be missing. */

@@ -22,7 +22,7 @@ need(DISORDER, AUDIT)
 DEADLINE_S = 60
 NAMESPACE = ["unshare", "-rm"]
 NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
-COMPLAINT = re.compile(r"verbena: cannot open mlx5_0: .+: (.+)")
+COMPLAINT = re.compile(r"verbena: cannot (?:open|start) mlx5_0: .+: (.+)")
 KIB = 1024
 
 
