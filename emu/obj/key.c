@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "emu/obj/key.h"
+#include "include/base/sparse.h"
 
 #define KEY_TAG_BITS	8
 #define KEY_TAG(key)	((uint8_t)(key))
@@ -13,14 +14,16 @@
 /* Index 0 would make keys that look like none; index 1 the one that ends receive lists. */
 #define KEY_INDICES_RESERVED 2
 
+#define TAG_BLOCKS_BYTES (NUMBER_BLOCKS * sizeof(uint8_t *))
+
 int key_table_init(struct key_table *table, number_lease_fn *lease, void *lease_ctx)
 {
 	*table = (struct key_table){ .home = table->home };
-	table->last_tag = calloc(NUMBER_BLOCKS, sizeof *table->last_tag);
+	table->last_tag = sparse_alloc(TAG_BLOCKS_BYTES);
 	if (!table->last_tag)
 		return -ENOMEM;
 	if (numbers_init(&table->indices, KEY_INDICES_RESERVED, lease, lease_ctx)) {
-		free(table->last_tag);
+		sparse_free(table->last_tag, TAG_BLOCKS_BYTES);
 		table->last_tag = NULL;
 		return -ENOMEM;
 	}
@@ -38,11 +41,15 @@ void key_table_free(struct key_table *table)
 {
 	if (!table->last_tag)
 		return;
-	for (unsigned i = 0; i < NUMBER_BLOCKS; i++) {
+	/* Nearly all of the many blocks are empty. */
+	for (uint32_t i = 0, left = table->indices.leased; left; i++) {
+		if (!table->indices.block[i])
+			continue;
 		free_entries(table, table->indices.block[i]);
 		free(table->last_tag[i]);
+		left -= NUMBER_BLOCK;
 	}
-	free(table->last_tag);
+	sparse_free(table->last_tag, TAG_BLOCKS_BYTES);
 	table->last_tag = NULL;
 	numbers_free(&table->indices);
 }

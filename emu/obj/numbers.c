@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include "emu/obj/numbers.h"
+#include "include/base/sparse.h"
 
 /* Fewer free numbers than this, and one more block is asked for. */
 #define NUMBERS_RESTING	256u
@@ -20,7 +21,7 @@ int numbers_init(struct number_space *space, uint32_t reserved, number_lease_fn 
 	*space = (struct number_space){
 		.lease = lease, .lease_ctx = lease_ctx, .reserved = reserved,
 	};
-	space->block = calloc(NUMBER_BLOCKS, sizeof *space->block);
+	space->block = sparse_alloc(NUMBER_BLOCKS * sizeof *space->block);
 	return space->block ? 0 : -ENOMEM;
 }
 
@@ -33,7 +34,7 @@ void numbers_free(struct number_space *space)
 		free(space->block[i]);
 		left -= NUMBER_BLOCK;
 	}
-	free(space->block);
+	sparse_free(space->block, NUMBER_BLOCKS * sizeof *space->block);
 	free(space->free_ring);
 	*space = (struct number_space){ 0 };
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include "emu/mem/mem.h"
 #include "emu/share/share_local.h"
+#include "include/base/sparse.h"
 
 #define PATIENCE_NS	UINT64_C(5000000000)
 
@@ -97,7 +98,7 @@ static void segment_announce(struct share *s)
 int share_create(struct fabric *fabric, const size_t entry_bytes[SHARE_KIND_COUNT],
 		 struct share **out)
 {
-	struct share *s = calloc(1, sizeof *s);
+	struct share *s = sparse_alloc(sizeof *s);
 	char path[512];
 	int rc;
 
@@ -125,13 +126,14 @@ void share_destroy(struct share *s)
 	char path[512];
 
 	for (unsigned slot = 0; slot < FABRIC_MEMBERS_MAX; slot++)
-		share_peer_close(&s->peer[slot]);
+		if (s->peer[slot].header)
+			share_peer_close(&s->peer[slot]);
 	if (s->header) {
 		share_path(s, s->self, s->generation, path, sizeof path);
 		unlink(path);
 		munmap(s->header, SHARE_BYTES);
 	}
-	free(s);
+	sparse_free(s, sizeof *s);
 }
 
 static int chunk_make(struct share *s, enum share_kind kind, uint32_t chunk)
