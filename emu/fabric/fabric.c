@@ -21,6 +21,7 @@ struct fabric {
 	uint64_t seat;			/* our word in segment->first.seat[self] */
 	dev_t device;			/* of the segment file, to know it again */
 	ino_t inode;
+	atomic_bool has_leased;
 	char dir[256];
 };
 
@@ -136,7 +137,8 @@ static void give_seat(struct fabric *f)
 
 	atomic_compare_exchange_strong(&f->segment->first.seat[f->self], &seat,
 				       seat_make(seat_generation(seat), 0, 0));
-	fabric_sweep_leases(f->segment);
+	if (atomic_load(&f->has_leased))
+		fabric_sweep_leases(f->segment);
 	atomic_fetch_add(&f->segment->first.changes, 1);
 }
 
@@ -154,9 +156,11 @@ static int reopen_own(const struct fabric *f)
 	return -ESTALE;
 }
 
-/* Nobody comes back to it; who still sits here is about to end. */
-static void remove_unless_needed(const struct fabric *f)
+/* Clean up after the dead; and if nobody is left but who is about to end, remove it all. */
+static void clean_or_remove(const struct fabric *f)
 {
+	if (!fabric_all_exit(f->segment))
+		fabric_sweep(f->segment, f->dir);
 	if (!fabric_all_exit(f->segment))
 		return;
 	fabric_remove_files(f->dir);
@@ -171,8 +175,7 @@ void fabric_leave(struct fabric *f)
 	fd = reopen_own(f);
 	give_seat(f);
 	if (fd >= 0) {
-		fabric_sweep(f->segment, f->dir);
-		remove_unless_needed(f);
+		clean_or_remove(f);
 		close(fd);
 	}
 	fabric_gate_leave();
@@ -187,8 +190,7 @@ void fabric_exit(struct fabric *f)
 	fd = reopen_own(f);
 	if (fd >= 0) {
 		atomic_store(&f->segment->member[f->self].exiting, seat_generation(f->seat));
-		fabric_sweep(f->segment, f->dir);
-		remove_unless_needed(f);
+		clean_or_remove(f);
 		close(fd);
 	}
 	fabric_gate_leave();
@@ -205,6 +207,7 @@ int fabric_lease(struct fabric *f, enum fabric_space space)
 	uint32_t mine = lease_make(f->self, seat_generation(f->seat));
 
 	assert(space < FABRIC_SPACE_COUNT);
+	atomic_store(&f->has_leased, true);
 	for (unsigned tries = 0; tries < FABRIC_BLOCKS; tries++) {
 		/* The search goes round, so that a block is used again as late as possible. */
 		unsigned block = (atomic_fetch_add(&s->lease_next[space], 1) + 1) % FABRIC_BLOCKS;
