@@ -24,6 +24,7 @@
 #include "emu/emu.h"
 #include "emu/preload/files.h"
 #include "emu/preload/real.h"
+#include "emu/preload/shim.h"
 
 #define SLOTS_4(X, what)	X(0, what) X(1, what) X(2, what) X(3, what)
 #define SLOTS_32(X, what)						\
@@ -316,6 +317,32 @@ static void *find_verb(const char *name, const char *version, const char *librar
 
 #define LIBIBVERBS	"libibverbs.so.1"
 #define LIBMLX5		"libmlx5.so.1"
+
+/*
+ * libibverbs looks for a driver among those that it has, and loads all that the system has if that
+ * is not enough.  With ours there from the start it needs none of the other fifteen.
+ */
+static void driver_open(void)
+{
+	dlopen(LIBMLX5, RTLD_NOW);		/* without it libibverbs says what is missing */
+}
+
+static void driver_load(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, driver_open);
+}
+
+SHIM_EXPORT struct ibv_device **ibv_get_device_list(int *count)
+{
+	struct ibv_device **(*verb)(int *) =
+		find_verb("ibv_get_device_list", "IBVERBS_1.1", LIBIBVERBS);
+
+	if (verb && shim_is_on())
+		driver_load();
+	return verb ? verb(count) : NULL;
+}
 
 SHIM_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
