@@ -3,10 +3,10 @@
  * Pages that programs read and write by themselves: what they wrote into doorbell pages, and
  * the time in clock pages.
  *
- * A doorbell page is memory that nobody is told about when it changes, so somebody has to look.  What
- * is found counts as a ring only if it was news: the patched operations write there too, and tell
- * of it.  A register may have been overwritten since the last look; the records of the QPs are
- * what counts, and a QP that rings again later is found then.
+ * A doorbell page is memory that nobody is told about when it changes, so somebody has to look.
+ * What is found counts as a ring only if it was news: the patched operations write there too, and
+ * tell of it.  A register may have been overwritten since the last look; the records of the QPs
+ * are what counts, and a QP that rings again later is found then.
  * Source: device-abi B.5 (registers), C.5 (values).
  */
 #include <endian.h>

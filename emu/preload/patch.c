@@ -21,6 +21,7 @@
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include "emu/emu.h"
 #include "emu/preload/files.h"
 #include "emu/preload/real.h"
@@ -324,7 +325,9 @@ static void *find_verb(const char *name, const char *version, const char *librar
  */
 static void driver_open(void)
 {
-	dlopen(LIBMLX5, RTLD_NOW);		/* without it libibverbs says what is missing */
+	/* The first driver that is there wins, and this would be before one that the user names. */
+	if (!getenv("RDMAV_DRIVERS") && !getenv("IBV_DRIVERS"))
+		dlopen(LIBMLX5, RTLD_NOW);	/* without it libibverbs says what is missing */
 }
 
 static void driver_load(void)
