@@ -10,6 +10,7 @@
 #include "emu/engine/engine_local.h"
 #include "emu/mem/mem.h"
 #include "emu/obj/cq_ring.h"
+#include "emu/obj/srq.h"
 
 enum { OP_OWN = CQE_BYTES - 1 };
 
@@ -61,6 +62,19 @@ static bool is_failure(const struct hw_cqe *cqe)
 	return cqe->kind == HW_CQE_REQ_ERR || cqe->kind == HW_CQE_RECV_ERR;
 }
 
+static bool is_receive(const struct hw_cqe *cqe)
+{
+	return cqe->kind != HW_CQE_REQ && cqe->kind != HW_CQE_REQ_ERR;
+}
+
+/* How software finds the queue: a shared one through its QP, unless it has an index itself. */
+static uint32_t user_index(const struct emu_qp *qp, const struct hw_cqe *cqe)
+{
+	if (qp->srq && qp->srq->names_itself && is_receive(cqe))
+		return qp->srq->user_index;
+	return qp->user_index;
+}
+
 void complete(struct tp *tp, struct emu_qp *qp, struct emu_cq *cq, struct hw_cqe *cqe)
 {
 	uint8_t bytes[CQE_BYTES];
@@ -72,7 +86,7 @@ void complete(struct tp *tp, struct emu_qp *qp, struct emu_cq *cq, struct hw_cqe
 	}
 	if (!has_room(tp->dev, cq, qp))
 		return;
-	cqe->user_index = qp->user_index;
+	cqe->user_index = user_index(qp, cqe);
 	cqe->qpn = qp->qpn;
 	if (cq->wants_stamps)
 		cqe->timestamp = clock_cycles(tp->dev);

@@ -67,6 +67,7 @@ struct emu_dev {
 	struct home home;		/* of responders; of keys: in the table */
 	struct key_table keys;
 	struct number_space qpns, cqns, pdns;	/* number -> object */
+	struct number_space srqns;
 	void *engine;			/* struct engine, for uverbs/ only */
 };
 
@@ -221,6 +222,8 @@ struct rc_resp {
 /* What only the owner of a responder needs.  Not where others could write. */
 struct rc_answers {
 	uint32_t rq_consumed, rq_produced;	/* receive WQEs, free running              */
+	bool is_holding;		/* a WQE of the SRQ, for the message in progress    */
+	uint32_t held_index;
 	bool has_sent_nak;		/* silent until psn_expected comes                  */
 	bool ack_is_due;
 	uint8_t ack_syndrome;
@@ -246,6 +249,7 @@ struct emu_qp {
 	bool signals_all;
 	bool is_armed_fatal;		/* QP_FATAL was raised */
 	bool is_established;		/* COMM_EST was raised */
+	bool is_last_wqe_told;		/* QP_LAST_WQE was raised */
 	struct emu_cq *send_cq, *recv_cq;	/* NULL: a type without that queue */
 	struct emu_srq *srq;		/* receives come from it, or NULL */
 	struct emu_channel *async;

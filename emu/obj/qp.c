@@ -10,6 +10,7 @@
 #include "emu/mem/mem.h"
 #include "emu/obj/event_desc.h"
 #include "emu/obj/obj.h"
+#include "emu/obj/srq.h"
 #include "hw-models/hw.h"
 
 #define RECORD_BYTES	8
@@ -109,6 +110,7 @@ static void qp_fill(struct emu_qp *qp, const struct qp_init *init)
 	qp->pdn = qp->resp->pdn = init->pd->pdn;
 	qp->send_cq = init->send_cq;
 	qp->recv_cq = init->recv_cq;
+	qp->srq = init->srq;
 	qp->async = init->async;
 	qp->rq_addr = init->buf_addr;
 	qp->sq_addr = init->buf_addr + rq_bytes(init);
@@ -130,6 +132,8 @@ static void count_user(struct emu_qp *qp, int change)
 	qp->pd->obj.users += change;
 	qp->send_cq->obj.users += change;
 	qp->recv_cq->obj.users += change;
+	if (qp->srq)
+		qp->srq->obj.users += change;
 	if (qp->async)
 		channel_obj(qp->async)->users += change;
 }
@@ -162,6 +166,7 @@ int qp_destroy(struct emu_dev *dev, struct emu_qp *qp, uint32_t *events_out)
 		return -EBUSY;
 	}
 	*events_out = qp->async ? channel_forget(qp->async, qp) : 0;
+	srq_qp_forget(qp);
 	count_user(qp, -1);
 	qp_state_set(qp, QP_RESET);
 	numbers_give(&dev->qpns, qp->qpn);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include "emu/obj/obj.h"
+#include "emu/obj/srq.h"
 #include "hw-models/ib_packet.h"
 
 #define PORT_COUNT	1
@@ -262,6 +263,7 @@ static void enter_reset(struct emu_qp *qp)
 {
 	struct rc_sent *sent = qp->req.sent;
 
+	srq_qp_forget(qp);
 	qp->req = (struct rc_req){ .sent = sent };
 	*qp->resp = (struct rc_resp){ .pdn = qp->pdn, .pkey = qp->pkey };
 	qp->answers = (struct rc_answers){ 0 };
@@ -271,6 +273,7 @@ static void enter_reset(struct emu_qp *qp)
 	qp->mtu_bytes = 0;
 	qp->is_armed_fatal = false;
 	qp->is_established = false;
+	qp->is_last_wqe_told = false;
 	memset(qp->sgid, 0, sizeof qp->sgid);
 	memset(qp->dgid, 0, sizeof qp->dgid);
 }

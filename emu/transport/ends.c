@@ -62,10 +62,11 @@ void tp_sent_complete(struct tp *tp, struct emu_qp *qp, enum hw_status status, u
 
 static void recv_cqe(struct tp *tp, struct emu_qp *qp, struct hw_cqe *cqe)
 {
-	struct rc_answers *r = &qp->answers;
+	struct emu_cq *cq = qp->srq && qp->srq->cq ? qp->srq->cq : qp->recv_cq;
 
-	cqe->wqe_counter = (uint16_t)r->rq_consumed++;
-	tp->ops->complete(tp, qp, qp->recv_cq, cqe);
+	tp_recv_hold(tp, qp);
+	cqe->wqe_counter = (uint16_t)(qp->srq ? tp_srq_give(qp) : qp->answers.rq_consumed++);
+	tp->ops->complete(tp, qp, cq, cqe);
 }
 
 void tp_recv_complete(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p, uint32_t bytes)
@@ -127,6 +128,28 @@ static void flush_unread(struct tp *tp, struct emu_qp *qp)
 	}
 }
 
+/* What is still in a shared queue stays there for other QPs. */
+static void flush_shared(struct tp *tp, struct emu_qp *qp)
+{
+	if (qp->answers.is_holding) {
+		flush_why(tp, qp, WHY_SIDE_RECV, qp->answers.held_index);
+		tp_recv_fail(tp, qp, HW_FLUSHED);
+	}
+	if (qp->is_last_wqe_told)
+		return;
+	qp->is_last_wqe_told = true;
+	qp_event(qp, EVENT_QP_LAST_WQE);
+}
+
+static void flush_own(struct tp *tp, struct emu_qp *qp)
+{
+	tp_recv_doorbell(tp, qp);
+	while (qp->answers.rq_consumed != qp->answers.rq_produced) {
+		flush_why(tp, qp, WHY_SIDE_RECV, qp->answers.rq_consumed);
+		tp_recv_fail(tp, qp, HW_FLUSHED);
+	}
+}
+
 void tp_flush(struct tp *tp, struct emu_qp *qp)
 {
 	struct rc_req *r = &qp->req;
@@ -139,10 +162,9 @@ void tp_flush(struct tp *tp, struct emu_qp *qp)
 	r->reads_out = 0;
 	if (qp->sq_blocks)
 		flush_unread(tp, qp);
-	tp_recv_doorbell(tp, qp);
-	while (qp->answers.rq_consumed != qp->answers.rq_produced) {
-		flush_why(tp, qp, WHY_SIDE_RECV, qp->answers.rq_consumed);
-		tp_recv_fail(tp, qp, HW_FLUSHED);
-	}
+	if (qp->srq)
+		flush_shared(tp, qp);
+	else
+		flush_own(tp, qp);
 	qp->work &= ~(uint32_t)QP_WORK_FLUSH;
 }

@@ -103,6 +103,7 @@ enum hw_status tp_work_fetch(struct tp *tp, struct emu_qp *qp, uint32_t block,
 	unsigned units;
 
 	s->has_whole = false;
+	s->pdn = qp->pdn;
 	s->work.ds = 0;
 	s->work.opcode = 0;
 	if (ring_copy(qp, block, 4, s->wqe))
@@ -125,8 +126,7 @@ gone:
 static void recv_why(struct tp *tp, struct emu_qp *qp, enum why why, enum hw_fault fault)
 {
 	dev_why(tp->dev, .why = why, .side = WHY_SIDE_RECV, .qpn = qp->qpn,
-		.peer_qpn = qp->dest_qpn, .wqe_index = (uint16_t)qp->answers.rq_consumed,
-		.found = fault);
+		.peer_qpn = qp->dest_qpn, .wqe_index = tp_recv_index(qp), .found = fault);
 }
 
 int tp_recv_doorbell(struct tp *tp, struct emu_qp *qp)
@@ -156,10 +156,13 @@ int tp_recv_fetch(struct tp *tp, struct emu_qp *qp)
 	enum hw_fault fault;
 	uint64_t at;
 
+	if (qp->srq)
+		return tp_srq_fetch(tp, qp);
 	if (r->rq_consumed == r->rq_produced && tp_recv_doorbell(tp, qp))
 		return -1;
 	if (r->rq_consumed == r->rq_produced)
 		return 0;
+	tp->rx.pdn = qp->pdn;
 	at = qp->rq_addr + (uint64_t)(r->rq_consumed & (qp->rq_count - 1)) * qp->rq_stride;
 	if (mem_copy_in(tp->rx.wqe, at, qp->rq_stride)) {
 		recv_why(tp, qp, WHY_WQE_MEMORY, HW_OK);
@@ -177,6 +180,7 @@ enum why tp_gather(struct tp *tp, struct emu_qp *qp, const struct tp_gather *g,
 {
 	uint64_t skip = g->skip, bytes = g->bytes;
 
+	(void)qp;
 	s->span_count = 0;
 	for (unsigned i = 0; i < g->sge_count && bytes; i++) {
 		const struct hw_sge *sge = &g->sge[i];
@@ -192,7 +196,7 @@ enum why tp_gather(struct tp *tp, struct emu_qp *qp, const struct tp_gather *g,
 			s->span[s->span_count] = (struct iovec){
 				(void *)(uintptr_t)(sge->inline_bytes + skip), piece };
 		} else {
-			why = key_check(&tp->dev->keys, sge->lkey, qp->pdn, g->access,
+			why = key_check(&tp->dev->keys, sge->lkey, s->pdn, g->access,
 					sge->addr + skip, piece, &s->span[s->span_count]);
 			if (why != WHY_NONE) {
 				*bad_out = sge;

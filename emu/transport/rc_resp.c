@@ -343,7 +343,7 @@ static void invalidate(struct request *q)
 	struct emu_qp *qp = q->qp;
 
 	dev_why(q->tp->dev, .why = WHY_INVALIDATE_KEY, .side = WHY_SIDE_RECV, .qpn = qp->qpn,
-		.peer_qpn = q->p->src_qpn, .wqe_index = (uint16_t)qp->answers.rq_consumed,
+		.peer_qpn = q->p->src_qpn, .wqe_index = tp_recv_index(qp),
 		.opcode = q->p->opcode, .psn = q->p->psn, .key = q->p->imm);
 	tp_recv_fail(q->tp, qp, HW_REM_INV_REQ);
 	tp_qp_fail(qp);
@@ -400,6 +400,8 @@ static void accept(struct request *q)
 	advance(q);
 	if (q->op->ends)
 		message_end(q);
+	else if (q->op->takes_recv)
+		tp_recv_hold(q->tp, q->qp);
 	gate_open(q);
 }
 
@@ -466,7 +468,7 @@ static void refusal_why(struct request *q, enum why why)
 	const struct emu_qp *qp = q->qp;
 
 	dev_why(q->tp->dev, .why = why, .side = WHY_SIDE_RECV, .qpn = qp->qpn,
-		.peer_qpn = p->src_qpn, .wqe_index = (uint16_t)qp->answers.rq_consumed,
+		.peer_qpn = p->src_qpn, .wqe_index = tp_recv_index(qp),
 		.opcode = p->opcode, .psn = p->psn, .key = p->rkey, .addr = p->va,
 		.bytes = p->dma_bytes ? p->dma_bytes : p->payload_bytes,
 		.found = why == WHY_PSN_AHEAD ? qp->resp->psn_expected : q->tp->rx.recv.bytes);
@@ -557,6 +559,7 @@ static int execute_remote_read(struct request *q)
 
 	if (!q->p->dma_bytes)
 		return 0;
+	q->tp->rx.pdn = q->qp->pdn;
 	if (tp_gather(q->tp, q->qp, &g, &q->tp->rx, &bad) != WHY_NONE)
 		return -EACCES;
 	return q->remote->read(q->remote->ctx, q->tp->rx.span, q->tp->rx.span_count,

@@ -35,6 +35,7 @@ struct tp {
 		union { struct hw_work work; struct hw_recv recv; };
 		struct iovec span[HW_SGE_MAX];
 		unsigned span_count;
+		uint32_t pdn;		/* whose keys the work or receive may name */
 		bool has_whole;		/* the spans are those of the whole message */
 	} tx, rx;		/* of the packet being made; of the one being taken */
 };

@@ -6,6 +6,7 @@
 #define EMU_TRANSPORT_TP_LOCAL_H
 #include <assert.h>
 #include "emu/mem/mem.h"
+#include "emu/obj/srq.h"
 #include "emu/transport/psn.h"
 #include "emu/transport/tp.h"
 
@@ -36,6 +37,9 @@ int tp_recv_doorbell(struct tp *tp, struct emu_qp *qp);
 /* The oldest posted receive into tp->rx.  1: there; 0: none posted; -1: the queue is broken
  * (the QP has failed); or -HW_status of a malformed one.  */
 int tp_recv_fetch(struct tp *tp, struct emu_qp *qp);
+/* More packets of the message follow: the receive that was fetched is this QP's until it is
+ * completed or failed.  Of a QP's own queue it is anyway. */
+void tp_recv_hold(struct tp *tp, struct emu_qp *qp);
 
 struct tp_gather {
 	const struct hw_sge *sge;
@@ -43,10 +47,22 @@ struct tp_gather {
 	uint64_t skip, bytes;		/* the part of the message that is wanted */
 	uint32_t access;		/* KEY_LOCAL_READ or KEY_LOCAL_WRITE */
 };
-/* Keys to memory, for the wanted part only.  WHY_NONE and @s->span, or the rule that refuses,
- * with the piece in *bad_out. */
+/* Keys of @s->pdn to memory, for the wanted part only.  WHY_NONE and @s->span, or the rule that
+ * refuses, with the piece in *bad_out. */
 enum why tp_gather(struct tp *tp, struct emu_qp *qp, const struct tp_gather *g,
 		   struct tp_scratch *s, const struct hw_sge **bad_out);
+
+/* Where the receive in use stands, for reasons. */
+static inline uint16_t tp_recv_index(const struct emu_qp *qp)
+{
+	if (!qp->srq)
+		return (uint16_t)qp->answers.rq_consumed;
+	return (uint16_t)(qp->answers.is_holding ? qp->answers.held_index : qp->srq->next);
+}
+
+/* srq.c: tp_recv_fetch() of a shared queue; the WQE held is the QP's no more, its index */
+int tp_srq_fetch(struct tp *tp, struct emu_qp *qp);
+uint32_t tp_srq_give(struct emu_qp *qp);
 
 /* ends.c: ends of work requests and of QPs */
 

@@ -30,6 +30,11 @@
 #define EX_ABSENT(name_) \
 	{ .name = "EX_" #name_, .object = UV_WRITE_OBJECT, .method = EX(name_) }
 
+static bool qp_has_srq(const void *core_in)
+{
+	return ((const struct ib_uverbs_create_qp *)core_in)->is_srq;
+}
+
 const struct uv_method uv_commands[] = {
 	EARLY_COMMAND(GET_CONTEXT, on_get_context_legacy,
 		CORE_IN(ib_uverbs_get_context, response),
@@ -89,6 +94,7 @@ const struct uv_method uv_commands[] = {
 		CORE_AT(UV_PD, UV_USE, OBJ_PD, ib_uverbs_create_qp, pd_handle),
 		CORE_AT(UV_CQ, UV_USE, OBJ_CQ, ib_uverbs_create_qp, send_cq_handle),
 		CORE_AT(UV_RECV_CQ, UV_USE, OBJ_CQ, ib_uverbs_create_qp, recv_cq_handle),
+		CORE_AT_IF(qp_has_srq, UV_SRQ, UV_USE, OBJ_SRQ, ib_uverbs_create_qp, srq_handle),
 		CORE_OUT(ib_uverbs_create_qp_resp, reserved),
 		CORE_AT(UV_MADE, UV_NEW, OBJ_QP, ib_uverbs_create_qp_resp, qp_handle),
 		UHW_IN(struct mlx5_ib_create_qp, bfreg_index, UV_MANDATORY),
@@ -111,10 +117,29 @@ const struct uv_method uv_commands[] = {
 		CORE_AT(UV_QP, UV_DESTROY, OBJ_QP, ib_uverbs_destroy_qp, qp_handle),
 		CORE_OUT(ib_uverbs_destroy_qp_resp, events_reported)),
 
+	COMMAND(CREATE_SRQ, on_create_srq_legacy,
+		CORE_IN(ib_uverbs_create_srq, srq_limit),
+		CORE_AT(UV_PD, UV_USE, OBJ_PD, ib_uverbs_create_srq, pd_handle),
+		CORE_OUT(ib_uverbs_create_srq_resp, srqn),
+		CORE_AT(UV_MADE, UV_NEW, OBJ_SRQ, ib_uverbs_create_srq_resp, srq_handle),
+		UHW_IN(struct mlx5_ib_create_srq, flags, UV_MANDATORY),
+		UHW_OUT(struct mlx5_ib_create_srq_resp)),
+	COMMAND(MODIFY_SRQ, on_modify_srq,
+		CORE_IN(ib_uverbs_modify_srq, srq_limit),
+		CORE_AT(UV_SRQ, UV_USE, OBJ_SRQ, ib_uverbs_modify_srq, srq_handle)),
+	COMMAND(QUERY_SRQ, on_query_srq,
+		CORE_IN(ib_uverbs_query_srq, reserved),
+		CORE_AT(UV_SRQ, UV_USE, OBJ_SRQ, ib_uverbs_query_srq, srq_handle),
+		CORE_OUT(ib_uverbs_query_srq_resp, reserved)),
+	COMMAND(DESTROY_SRQ, on_destroy_srq_legacy,
+		CORE_IN(ib_uverbs_destroy_srq, reserved),
+		CORE_AT(UV_SRQ, UV_DESTROY, OBJ_SRQ, ib_uverbs_destroy_srq, srq_handle),
+		CORE_OUT(ib_uverbs_destroy_srq_resp, events_reported)),
+
 	ABSENT(CREATE_AH), ABSENT(DESTROY_AH), ABSENT(REREG_MR), ABSENT(ALLOC_MW),
 	ABSENT(DEALLOC_MW), ABSENT(POLL_CQ), ABSENT(REQ_NOTIFY_CQ), ABSENT(POST_SEND),
-	ABSENT(POST_RECV), ABSENT(ATTACH_MCAST), ABSENT(DETACH_MCAST), ABSENT(CREATE_SRQ),
-	ABSENT(MODIFY_SRQ), ABSENT(QUERY_SRQ), ABSENT(DESTROY_SRQ), ABSENT(POST_SRQ_RECV),
+	ABSENT(POST_RECV), ABSENT(ATTACH_MCAST), ABSENT(DETACH_MCAST),
+	ABSENT(POST_SRQ_RECV),
 	ABSENT(OPEN_XRCD), ABSENT(CLOSE_XRCD), ABSENT(CREATE_XSRQ), ABSENT(OPEN_QP),
 	EX_ABSENT(CREATE_CQ), EX_ABSENT(CREATE_QP), EX_ABSENT(CREATE_FLOW),
 	EX_ABSENT(DESTROY_FLOW), EX_ABSENT(CREATE_WQ), EX_ABSENT(MODIFY_WQ),

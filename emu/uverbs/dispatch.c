@@ -161,6 +161,11 @@ struct emu_channel *uv_channel(struct uv_call *call, uint16_t id)
 	return (struct emu_channel *)uv_obj(call, id);
 }
 
+struct emu_srq *uv_srq(struct uv_call *call, uint16_t id)
+{
+	return (struct emu_srq *)uv_obj(call, id);
+}
+
 struct emu_qp *uv_qp(struct uv_call *call, uint16_t id)
 {
 	struct emu_obj *obj = uv_obj(call, id);
@@ -314,6 +319,8 @@ static void core_number_take(struct uv_call *call, const struct uv_attr *row, st
 	const uint8_t *core = uv_in(call, UVERBS_ATTR_CORE_IN);
 	uint32_t number;
 
+	if (row->applies && !row->applies(core))
+		return;
 	memcpy(&number, core + row->at, sizeof number);
 	slot->is_given = row->kind != UV_FD_USE || (int32_t)number != -1;
 	slot->given.addr = row->kind == UV_FD_USE ? (uint64_t)(int64_t)(int32_t)number : number;

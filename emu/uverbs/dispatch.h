@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include "emu/obj/obj.h"
+#include "emu/obj/srq.h"
 
 struct engine;
 struct uv_file;
@@ -46,6 +47,7 @@ struct uv_attr {
 	bool grows;			/* may be longer: IN with a zero tail, OUT is filled up */
 	bool keeps_tail;		/* OUT: what lies behind is left alone */
 	uint16_t at;			/* UV_CORE: offset of the number */
+	bool (*applies)(const void *core_in);	/* UV_CORE: NULL, or is the number one? */
 	uint64_t flags;			/* UV_FLAGS: the known ones */
 };
 
@@ -71,7 +73,7 @@ extern const unsigned uv_command_count;
 #define UV_IN_BYTES_MAX		512		/* of all inputs of one row */
 
 /* Numbers of the objects inside write structures; ids beside UVERBS_ATTR_CORE_IN and so on. */
-enum { UV_PD = 0x10, UV_MR, UV_CQ, UV_RECV_CQ, UV_QP, UV_CHANNEL, UV_MADE, UV_MADE_FD };
+enum { UV_PD = 0x10, UV_MR, UV_CQ, UV_RECV_CQ, UV_QP, UV_CHANNEL, UV_MADE, UV_MADE_FD, UV_SRQ };
 
 /* What the application gave for a row. */
 struct uv_given {
@@ -140,6 +142,7 @@ struct emu_mr *uv_mr(struct uv_call *call, uint16_t id);
 struct emu_cq *uv_cq(struct uv_call *call, uint16_t id);
 struct emu_qp *uv_qp(struct uv_call *call, uint16_t id);
 struct emu_channel *uv_channel(struct uv_call *call, uint16_t id);
+struct emu_srq *uv_srq(struct uv_call *call, uint16_t id);
 
 /* --- for the channels: ioctl, INVOKE_WRITE, write() --- */
 

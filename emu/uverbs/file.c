@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "emu/engine/engine.h"
+#include "emu/obj/srq.h"
 #include "emu/uverbs/file.h"
 #include "emu/uverbs/uverbs.h"
 #include "include/base/file_limit.h"
@@ -259,6 +260,14 @@ static void qp_object_destroy(struct uv_file *file, struct emu_obj *obj)
 	assert(!ret);
 }
 
+static void srq_object_destroy(struct uv_file *file, struct emu_obj *obj)
+{
+	uint32_t events;
+	int ret = srq_destroy(file->dev, (struct emu_srq *)obj, &events);
+
+	assert(!ret);
+}
+
 static void uar_object_destroy(struct uv_file *file, struct emu_obj *obj)
 {
 	struct uv_uar *uar = (struct uv_uar *)obj;
@@ -278,6 +287,7 @@ static void (*const destroys[OBJ_TYPE_COUNT])(struct uv_file *, struct emu_obj *
 	[OBJ_CQ] = cq_object_destroy, [OBJ_QP] = qp_object_destroy,
 	[OBJ_UAR] = uar_object_destroy, [OBJ_CHANNEL] = channel_object_destroy,
 	[OBJ_ASYNC] = channel_object_destroy,
+	[OBJ_SRQ] = srq_object_destroy,
 };
 
 void file_object_destroy(struct uv_file *file, struct emu_obj *obj)
@@ -286,7 +296,7 @@ void file_object_destroy(struct uv_file *file, struct emu_obj *obj)
 }
 
 /* Users before what they use. */
-static const enum obj_type close_order[] = { OBJ_QP, OBJ_CQ, OBJ_MR, OBJ_PD, OBJ_UAR };
+static const enum obj_type close_order[] = { OBJ_QP, OBJ_SRQ, OBJ_CQ, OBJ_MR, OBJ_PD, OBJ_UAR };
 
 static void objects_close(struct uv_file *file, enum obj_type type)
 {

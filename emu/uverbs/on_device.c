@@ -89,7 +89,7 @@ static struct mlx5_ib_alloc_ucontext_resp context_describe(const struct uv_file 
 		.max_sq_desc_sz = (uint16_t)p->max_sq_desc_bytes,
 		.max_rq_desc_sz = (uint16_t)p->max_rq_desc_bytes,
 		.max_send_wqebb = p->max_send_wqebb,
-		.max_recv_wr = p->max_qp_wr, .max_srq_recv_wr = p->max_qp_wr,
+		.max_recv_wr = p->max_qp_wr, .max_srq_recv_wr = p->max_srq_wr + 1,
 		.num_ports = 1, .cqe_version = file->cqe_version,
 		.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE |
 				 MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
@@ -186,6 +186,7 @@ int on_query_context(struct uv_call *call)
 static const uint8_t object_types[] = {
 	[UVERBS_OBJECT_PD] = OBJ_PD, [UVERBS_OBJECT_CQ] = OBJ_CQ,
 	[UVERBS_OBJECT_QP] = OBJ_QP, [UVERBS_OBJECT_MR] = OBJ_MR,
+	[UVERBS_OBJECT_SRQ] = OBJ_SRQ,
 };
 
 static uint32_t handles_list(const struct uv_call *call, enum obj_type type, uint32_t *list,
@@ -238,6 +239,8 @@ static void device_fill(const struct emu_dev *dev, struct ib_uverbs_query_device
 		.max_qp_wr = p->max_qp_wr, .device_cap_flags = p->device_cap_flags,
 		.max_sge = p->max_sge, .max_sge_rd = p->max_sge_rd, .max_cq = p->max_cq,
 		.max_cqe = p->max_cqe, .max_mr = p->max_mr, .max_pd = p->max_pd,
+		.max_srq = p->max_srq, .max_srq_wr = p->max_srq_wr,
+		.max_srq_sge = p->max_srq_sge,
 		.max_qp_rd_atom = p->max_rd_atomic,
 		.max_res_rd_atom = p->max_qp * p->max_rd_atomic,
 		.max_qp_init_rd_atom = p->max_rd_atomic, .atomic_cap = ATOMIC_HCA,

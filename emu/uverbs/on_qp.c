@@ -17,6 +17,7 @@
 
 #define BFREG_NONE		0xffffffffu	/* the client rings on the page that it named */
 #define USER_INDEX_DEFAULT	0xffffffu	/* "none" of CQE version 0 */
+#define USER_INDEX_NO_SRQ	0u		/* what CQEs of version 0 then have */
 #define RQ_SHIFT_MIN		4u		/* one data segment */
 #define SGE_BYTES		16u
 
@@ -81,11 +82,11 @@ static void init_fill(struct uv_call *call, struct qp_init *init,
 	init->buf_addr = ask->buf_addr;
 	init->db_addr = ask->db_addr;
 	init->sq_blocks = ask->sq_wqe_count;
-	init->rq_count = ask->rq_wqe_count;
-	init->rq_stride = ask->rq_wqe_count ? 1u << ask->rq_wqe_shift : 0;
+	init->rq_count = init->srq ? 0 : ask->rq_wqe_count;
+	init->rq_stride = init->rq_count ? 1u << ask->rq_wqe_shift : 0;
 	init->max_recv_wr = init->rq_count;
 	init->max_recv_sge = init->rq_stride / SGE_BYTES;
-	init->user_index = call->file->cqe_version ? ask->uidx : USER_INDEX_DEFAULT;
+	init->user_index = call->file->cqe_version ? ask->uidx : USER_INDEX_NO_SRQ;
 	if (!init->async)
 		init->async = call->file->async;
 }
@@ -122,6 +123,7 @@ int on_create_qp(struct uv_call *call)
 		.pd = uv_pd(call, UVERBS_ATTR_CREATE_QP_PD_HANDLE),
 		.send_cq = uv_cq(call, UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE),
 		.recv_cq = uv_cq(call, UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE),
+		.srq = uv_srq(call, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE),
 		.async = uv_channel(call, UVERBS_ATTR_CREATE_QP_EVENT_FD),
 		.max_send_wr = cap->max_send_wr, .max_send_sge = cap->max_send_sge,
 		.max_inline = cap->max_inline_data,
@@ -152,14 +154,13 @@ int on_create_qp_legacy(struct uv_call *call)
 	struct qp_init init = {
 		.user_handle = ask->user_handle, .pd = uv_pd(call, UV_PD),
 		.send_cq = uv_cq(call, UV_CQ), .recv_cq = uv_cq(call, UV_RECV_CQ),
+		.srq = uv_srq(call, UV_SRQ),
 		.max_send_wr = ask->max_send_wr, .max_send_sge = ask->max_send_sge,
 		.max_inline = ask->max_inline_data, .signals_all = ask->sq_sig_all,
 	};
 	struct emu_qp *qp;
 	int ret;
 
-	if (ask->is_srq)
-		return uv_refuse(call, WHY_CMD_UNSUPPORTED, -EOPNOTSUPP);
 	ret = create(call, &init, ask->qp_type, &qp);
 	if (ret)
 		return ret;

@@ -47,6 +47,10 @@
 #define CORE_AT(id, kind, type, in, field) \
 	ROW(id, kind, UV_MANDATORY, .obj = type, .place = UV_CORE, .at = offsetof(struct in, field))
 
+#define CORE_AT_IF(condition, id_, kind_, type, in, field)			\
+	ROW(id_, kind_, UV_MANDATORY, .obj = type, .place = UV_CORE,		\
+	    .at = offsetof(struct in, field), .applies = condition)
+
 #define ATTRS(...)								\
 	.attr = (const struct uv_attr[]){ __VA_ARGS__ },			\
 	.attr_count = ARRAY_SIZE(((const struct uv_attr[]){ __VA_ARGS__ }))

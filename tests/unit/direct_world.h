@@ -195,6 +195,7 @@ static inline void end_device(struct end *n)
 	cr_assert_eq(numbers_init(&dev->qpns, 0, lease_qpns, n->fabric), 0);
 	cr_assert_eq(numbers_init(&dev->cqns, 1, world_lease, &leases), 0);
 	cr_assert_eq(numbers_init(&dev->pdns, 1, world_lease, &leases), 0);
+	cr_assert_eq(numbers_init(&dev->srqns, 1, world_lease, &leases), 0);
 	n->wire.base.ops = &test_wire_ops;
 	n->wire.carries = UINT32_MAX;
 	cr_assert_eq(engine_create(dev, &n->wire.base, n->share, &n->e), 0);

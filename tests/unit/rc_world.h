@@ -138,6 +138,7 @@ static inline struct world *world_new_at(uint32_t psn)
 	cr_assert_eq(numbers_init(&dev->qpns, 2, world_lease, &leases), 0);
 	cr_assert_eq(numbers_init(&dev->cqns, 1, world_lease, &leases), 0);
 	cr_assert_eq(numbers_init(&dev->pdns, 1, world_lease, &leases), 0);
+	cr_assert_eq(numbers_init(&dev->srqns, 1, world_lease, &leases), 0);
 	w->tp.dev = dev;
 	w->tp.ops = &world_ops;
 	w->bytes_max = 65536;

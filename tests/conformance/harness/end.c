@@ -86,10 +86,20 @@ static int queues_create(struct end *e)
 	return e->cq[SEND_CQ] && e->cq[RECV_CQ] ? 0 : errno;
 }
 
+static int srq_create(struct end *e)
+{
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = e->opts.srq_wr, .max_sge = 4 } };
+
+	if (!e->opts.srq_wr)
+		return 0;
+	e->srq = ibv_create_srq(e->pd, &init);
+	return e->srq ? 0 : errno;
+}
+
 static int qp_create(struct end *e)
 {
 	struct ibv_qp_init_attr_ex init = {
-		.send_cq = e->cq[SEND_CQ], .recv_cq = e->cq[RECV_CQ],
+		.send_cq = e->cq[SEND_CQ], .recv_cq = e->cq[RECV_CQ], .srq = e->srq,
 		.cap = e->opts.cap, .qp_type = IBV_QPT_RC, .sq_sig_all = e->opts.sig_all,
 		.pd = e->pd, .comp_mask = IBV_QP_INIT_ATTR_PD,
 		.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
@@ -138,6 +148,8 @@ int end_open(struct end *e, const struct end_opts *opts, const struct end *share
 	if (!e->mr)
 		return errno;
 	err = queues_create(e);
+	if (!err)
+		err = srq_create(e);
 	return err ? err : qp_create(e);
 }
 
@@ -145,6 +157,8 @@ void end_close(struct end *e)
 {
 	if (e->qp)
 		ibv_destroy_qp(e->qp);
+	if (e->srq)
+		ibv_destroy_srq(e->srq);
 	for (unsigned i = 0; i < END_KEYS_MAX; i++)
 		end_deregister(e, i);
 	if (e->mr)
@@ -273,7 +287,7 @@ int end_post_recv(struct end *e, const struct work *work)
 		.wr_id = copy.wr_id, .sg_list = copy.sge, .num_sge = (int)copy.sge_count,
 	};
 
-	return ibv_post_recv(e->qp, &wr, &bad);
+	return e->srq ? ibv_post_srq_recv(e->srq, &wr, &bad) : ibv_post_recv(e->qp, &wr, &bad);
 }
 
 /* One poll; keeps the bytes of an error. */

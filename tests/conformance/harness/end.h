@@ -37,6 +37,7 @@ struct end_opts {
 	size_t bytes;			/* of the buffer */
 	enum ibv_qp_state state;	/* how far the QP is moved at the start */
 	bool has_one_cq;		/* send and receive share it */
+	uint32_t srq_wr;		/* receives go to a shared queue of this many; 0: none */
 	bool is_extended;		/* made with ibv_create_qp_ex() and ibv_create_cq_ex() */
 	uint64_t wc_flags;		/* of extended CQs, added to what the readers here need */
 	bool wants_raw;			/* keep the bytes of error CQEs; marks the CQ as mlx5dv's */
@@ -68,6 +69,7 @@ struct end {
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq[2];		/* by enum end_queue */
 	struct ibv_qp *qp;
+	struct ibv_srq *srq;		/* NULL: the QP has its own receives */
 	uint8_t *buf;
 	struct ibv_mr *mr;
 	struct end_key key[END_KEYS_MAX];
@@ -120,7 +122,7 @@ void end_await(struct end *e, enum end_queue queue, struct done *out);
 /* The next completion if one comes while the queue is polled for a bounded number of
  * times: for cases that say that nothing must come. */
 void end_glance(struct end *e, enum end_queue queue, struct done *out);
-/* An event about this end's QP or CQs, waited for @ms. */
+/* An event about this end's QP, CQs or SRQ, waited for @ms. */
 bool end_event(struct end *e, enum ibv_event_type type, int ms);
 
 enum ibv_qp_state end_state(struct end *e);	/* IBV_QPS_UNKNOWN: query failed */

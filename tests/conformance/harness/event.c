@@ -10,7 +10,8 @@
 
 static bool is_about(const struct end *e, const void *element)
 {
-	return element == e->qp || element == e->cq[SEND_CQ] || element == e->cq[RECV_CQ];
+	return element == e->qp || element == e->cq[SEND_CQ] || element == e->cq[RECV_CQ] ||
+	       (e->srq && element == e->srq);
 }
 
 static void *event_element(const struct ibv_async_event *event)
@@ -18,6 +19,9 @@ static void *event_element(const struct ibv_async_event *event)
 	switch ((int)event->event_type) {
 	case IBV_EVENT_CQ_ERR:
 		return event->element.cq;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		return event->element.srq;
 	case IBV_EVENT_PORT_ACTIVE:
 	case IBV_EVENT_PORT_ERR:
 	case IBV_EVENT_GID_CHANGE:

@@ -138,6 +138,26 @@ static int on_unmap(struct end *e, struct peer_message *m)
 	return munmap(e->buf + m->arg[0], (size_t)m->arg[1]) ? errno : 0;
 }
 
+static int on_srq_modify(struct end *e, struct peer_message *m)
+{
+	return ibv_modify_srq(e->srq, &m->u.srq, (int)m->arg[0]);
+}
+
+static int on_srq_query(struct end *e, struct peer_message *m)
+{
+	return ibv_query_srq(e->srq, &m->u.srq);
+}
+
+static int on_srq_destroy(struct end *e, struct peer_message *m)
+{
+	int err = ibv_destroy_srq(e->srq);
+
+	(void)m;
+	if (!err)
+		e->srq = NULL;
+	return err;
+}
+
 static int (*const handlers[PEER_OP_COUNT])(struct end *, struct peer_message *) = {
 	[PEER_CLOSE] = on_close, [PEER_CONNECT] = on_connect, [PEER_TO] = on_to,
 	[PEER_MODIFY] = on_modify, [PEER_QUERY] = on_query, [PEER_DESTROY_QP] = on_destroy_qp,
@@ -145,6 +165,8 @@ static int (*const handlers[PEER_OP_COUNT])(struct end *, struct peer_message *)
 	[PEER_GLANCE] = on_glance, [PEER_EVENT] = on_event, [PEER_REGISTER] = on_register,
 	[PEER_DEREGISTER] = on_deregister, [PEER_READ] = on_read, [PEER_FILL] = on_fill,
 	[PEER_DIFFERS] = on_differs, [PEER_UNMAP] = on_unmap,
+	[PEER_SRQ_MODIFY] = on_srq_modify, [PEER_SRQ_QUERY] = on_srq_query,
+	[PEER_SRQ_DESTROY] = on_srq_destroy,
 };
 
 static void answer(struct end *e, struct peer_message *m, const struct end *shared)
@@ -385,6 +407,31 @@ int64_t peer_differs(struct peer *p, size_t offset, size_t bytes, uint64_t seed)
 int peer_unmap(struct peer *p, size_t offset, size_t bytes)
 {
 	struct peer_message m = { .op = PEER_UNMAP, .arg = { (int64_t)offset, (int64_t)bytes } };
+
+	call(p, &m);
+	return m.err;
+}
+
+int peer_srq_modify(struct peer *p, const struct ibv_srq_attr *attr, int mask)
+{
+	struct peer_message m = { .op = PEER_SRQ_MODIFY, .arg = { mask }, .u.srq = *attr };
+
+	call(p, &m);
+	return m.err;
+}
+
+int peer_srq_query(struct peer *p, struct ibv_srq_attr *out)
+{
+	struct peer_message m = { .op = PEER_SRQ_QUERY };
+
+	call(p, &m);
+	*out = m.u.srq;
+	return m.err;
+}
+
+int peer_srq_destroy(struct peer *p)
+{
+	struct peer_message m = { .op = PEER_SRQ_DESTROY };
 
 	call(p, &m);
 	return m.err;

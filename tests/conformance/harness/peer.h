@@ -23,6 +23,7 @@ enum peer_op {
 	PEER_OPEN, PEER_CLOSE, PEER_CONNECT, PEER_TO, PEER_MODIFY, PEER_QUERY, PEER_DESTROY_QP,
 	PEER_POST, PEER_POST_RECV, PEER_AWAIT, PEER_GLANCE, PEER_EVENT,
 	PEER_REGISTER, PEER_DEREGISTER, PEER_READ, PEER_FILL, PEER_DIFFERS, PEER_UNMAP,
+	PEER_SRQ_MODIFY, PEER_SRQ_QUERY, PEER_SRQ_DESTROY,
 	PEER_OP_COUNT
 };
 
@@ -36,6 +37,7 @@ struct peer_message {
 		struct work work;
 		struct done done;
 		struct ibv_qp_attr attr;
+		struct ibv_srq_attr srq;
 		uint8_t bytes[512];
 	} u;
 };
@@ -77,4 +79,7 @@ void peer_read(struct peer *p, size_t offset, void *out, size_t bytes);
 void peer_fill(struct peer *p, size_t offset, size_t bytes, uint64_t seed);
 int64_t peer_differs(struct peer *p, size_t offset, size_t bytes, uint64_t seed);
 int peer_unmap(struct peer *p, size_t offset, size_t bytes);
+int peer_srq_modify(struct peer *p, const struct ibv_srq_attr *attr, int mask);
+int peer_srq_query(struct peer *p, struct ibv_srq_attr *out);
+int peer_srq_destroy(struct peer *p);
 #endif
