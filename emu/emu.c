@@ -584,6 +584,8 @@ void emu_close(struct uv_file *file)
 			function = NULL;
 		}
 	}
+	if (last)
+		engine_doze_stop(last->engine);
 	/* What a thread does not come out of stays for ever. */
 	if (last && lenders_dismiss())
 		function_destroy(last);
@@ -663,11 +665,11 @@ void emu_lend(void)
 void emu_armed(struct uv_file *file, uint32_t cq_handle)
 {
 	int64_t cqn = file_is_open(file) ? uv_cqn(file, cq_handle) : -ENOENT;
-	struct engine *e = cqn >= 0 ? lender_enter() : NULL;
+	struct engine *e = lender_enter();
 
 	if (!e)
 		return;
-	engine_armed(e, (uint32_t)cqn);
+	engine_armed(e, cqn < 0 ? UINT32_MAX : (uint32_t)cqn);	/* it also runs what was rung */
 	lender_leave();
 }
 
@@ -675,6 +677,25 @@ void emu_clock_refresh(struct uv_file *file)
 {
 	if (file_is_open(file))
 		uv_clock_refresh(file);
+}
+
+static void leave(void *ctx)
+{
+	(void)ctx;
+	lender_leave();
+}
+
+int emu_doze(int fd)
+{
+	struct engine *e = lender_enter();
+	volatile int error = 0;
+
+	if (!e)
+		return 0;
+	pthread_cleanup_push(leave, NULL);
+	error = engine_doze(e, fd);
+	pthread_cleanup_pop(1);
+	return error;
 }
 
 #define EXIT_TRIES	50

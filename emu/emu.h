@@ -65,4 +65,7 @@ void emu_lend(void);
 void emu_armed(struct uv_file *file, uint32_t cq_handle);
 /* The clock page of @file shows the time of now. */
 void emu_clock_refresh(struct uv_file *file);
+/* The caller is about to read an event from the completion channel @fd: wait for it here.  0: now
+ * read; -EINTR; -EBADF: it was closed meanwhile.  A cancellation point. */
+int emu_doze(int fd);
 #endif

@@ -53,8 +53,10 @@ static void raise_event(struct engine *e, struct emu_cq *cq)
 	cq->arm_sn = (cq->arm_sn + 1) & 3;
 	cq->told_of = cq->produced;
 	atomic_fetch_sub(&e->armed_cqs, 1);
-	if (cq->channel)
-		channel_push(cq->channel, &cq->user_handle, cq);
+	if (!cq->channel)
+		return;
+	channel_push(cq->channel, &cq->user_handle, cq);
+	doze_tell(e);
 }
 
 static bool is_failure(const struct hw_cqe *cqe)

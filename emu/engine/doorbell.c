@@ -124,24 +124,25 @@ static bool nic_oversleeps(const struct engine *e)
  * The NIC thread sleeps long only while nobody attends.  Take over from it when this thread
  * turns out to poll in earnest, and end its sleep when it would be too long.
  */
-static void nic_adjust(struct engine *e)
+static void nic_adjust(struct engine *e, bool is_polling)
 {
 	uint64_t activity = atomic_load_explicit(&e->activity, memory_order_relaxed);
 
 	if (!atomic_load_explicit(&e->is_nic_asleep, memory_order_relaxed))
 		return;
-	if (activity - e->asleep_activity < POLLS_THAT_ATTEND && !nic_oversleeps(e))
+	if (!(is_polling && activity - e->asleep_activity >= POLLS_THAT_ATTEND) &&
+	    !nic_oversleeps(e))
 		return;
 	atomic_store(&e->is_nic_asleep, false);
 	if (e->wire)
 		e->wire->ops->kick(e->wire);
 }
 
-static void drive_and_unlock(struct engine *e)
+void drive_and_unlock(struct engine *e)
 {
 	note_activity(e);
 	engine_drive(e);
-	nic_adjust(e);
+	nic_adjust(e, false);
 	unlock(e);
 }
 
@@ -179,7 +180,7 @@ void engine_lend(struct engine *e)
 	if (atomic_load_explicit(&e->watched, memory_order_relaxed))
 		pages_scan(e);			/* it may ring itself, but poll through us */
 	engine_drive(e);
-	nic_adjust(e);
+	nic_adjust(e, true);
 	yields = is_polling_in_vain(e);
 	unlock(e);
 	if (yields)

@@ -58,6 +58,15 @@ void engine_page_remove(struct engine *e, const volatile void *page);
  * as long as there are any, looking never ends. */
 void engine_watch(struct engine *e, int by);
 
+/*
+ * No lock held.  The caller is about to read an event from the channel @fd: sleep here until there
+ * is one, and run the device in the NIC thread's place meanwhile.  Returns 0: go on and read, which
+ * may yet block; -EINTR: a signal came; -EBADF: the channel was closed.  A cancellation point.
+ */
+int engine_doze(struct engine *e, int fd);
+/* No lock held.  Nobody sleeps there any more. */
+void engine_doze_stop(struct engine *e);
+
 /* No lock held; around control commands: lock, and unlock after running what they left. */
 void engine_enter(struct engine *e);
 void engine_leave(struct engine *e);

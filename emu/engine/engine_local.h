@@ -67,6 +67,9 @@ struct engine {
 	_Atomic bool is_nic_asleep;		/* until a wake, a kick or its deadline */
 	_Atomic uint64_t nic_until_ns;		/* when that sleep ends */
 	uint64_t asleep_activity;		/* activity when it fell asleep */
+	_Atomic uint64_t events;		/* raised, ever */
+	_Atomic bool has_dozer;			/* an application thread sleeps for the NIC's */
+	_Atomic bool is_dozer_asleep, must_not_doze;
 	_Atomic int armed_cqs;			/* somebody may be sleeping on a channel */
 	_Atomic int failed_qps;			/* QPs in ERR, whose receives must be flushed */
 };
@@ -84,11 +87,16 @@ void complete(struct tp *tp, struct emu_qp *qp, struct emu_cq *cq, struct hw_cqe
 void doorbells_take(struct engine *e);
 bool doorbells_wait(struct engine *e);
 
+void drive_and_unlock(struct engine *e);
+
 void doorbell_serve(struct engine *e, uint32_t qpn);
 void records_scan(struct engine *e);	/* of every QP: finds whatever nobody told of */
 
 /* direct.c: true if the packet's request was executed in the peer's place */
 bool direct_execute(struct engine *e, struct emu_qp *qp, const struct ib_packet *p);
+
+/* doze.c: lock held, an event was raised */
+void doze_tell(struct engine *e);
 
 /* page.c */
 void pages_scan(struct engine *e);

@@ -151,11 +151,11 @@ static void forget_stale(int fd, struct shim_file *file)
 		files_put(file);
 }
 
-struct shim_file *files_get(int fd)
+struct shim_file *files_known(int fd)
 {
 	struct shim_file *file = NULL, **slot;
 
-	if (!files_may_be_ours(fd) || getpid() != files_pid)
+	if (!files_may_be_ours(fd))
 		return NULL;
 	pthread_mutex_lock(&files_lock);
 	slot = slot_of(fd);
@@ -163,6 +163,16 @@ struct shim_file *files_get(int fd)
 	if (file)
 		file->users++;
 	pthread_mutex_unlock(&files_lock);
+	return file;
+}
+
+struct shim_file *files_get(int fd)
+{
+	struct shim_file *file;
+
+	if (!files_may_be_ours(fd) || getpid() != files_pid)
+		return NULL;
+	file = files_known(fd);
 	if (!file || is_still_there(file, fd))
 		return file;
 	forget_stale(fd, file);

@@ -39,6 +39,8 @@ int files_add(int fd, struct uv_file *uv);
 
 /* The file behind @fd, in use until files_put(); NULL: not ours, whatever the guess said. */
 struct shim_file *files_get(int fd);
+/* The same for a number that an open context holds: nothing is asked of the kernel. */
+struct shim_file *files_known(int fd);
 void files_put(struct shim_file *file);
 
 /* What to call; NULL in a forked child, whose device is gone. */

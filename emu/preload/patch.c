@@ -171,7 +171,7 @@ static int (*req_notify_cq_originals[4])(struct ibv_cq *, int);
 
 static void cq_armed(const struct ibv_cq *cq)
 {
-	struct shim_file *file = files_get(cq->context->cmd_fd);
+	struct shim_file *file = files_known(cq->context->cmd_fd);
 
 	if (!file)
 		return;
@@ -361,6 +361,30 @@ SHIM_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 		find_verb("ibv_import_device", "IBVERBS_1.10", LIBIBVERBS);
 
 	return verb ? context_patch(verb(cmd_fd)) : NULL;
+}
+
+/* It does no more than read the channel, so a thread that would sleep there may do so in the
+ * device. */
+SHIM_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
+				 void **cq_context)
+{
+	typedef int verb_fn(struct ibv_comp_channel *, struct ibv_cq **, void **);
+	static verb_fn *found;
+	verb_fn *verb = __atomic_load_n(&found, __ATOMIC_RELAXED);
+	int error = 0;
+
+	if (!verb) {
+		verb = find_verb("ibv_get_cq_event", "IBVERBS_1.1", LIBIBVERBS);
+		__atomic_store_n(&found, verb, __ATOMIC_RELAXED);
+	}
+	if (!verb)
+		return -1;
+	if (files_may_be_ours(channel->context->cmd_fd))
+		error = emu_doze(channel->fd);
+	if (!error)
+		return verb(channel, cq, cq_context);
+	errno = -error;
+	return -1;
 }
 
 /* Every user of an extended QP gets it from here. */

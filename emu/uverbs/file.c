@@ -363,16 +363,15 @@ void uv_file_close(struct uv_file *file)
 
 int64_t uv_cqn(struct uv_file *file, uint32_t handle)
 {
-	struct engine *engine = file->dev->engine;
 	struct emu_obj *obj;
 	int64_t number = -ENOENT;
 
-	engine_enter(engine);
+	pthread_mutex_lock(&file->dev->lock);
 	if (!file_handle_find(file, handle, OBJ_CQ, &obj))
 		number = ((struct emu_cq *)obj)->cqn;
 	else if (!file_handle_find(file, handle, OBJ_QP, &obj))
 		number = file_qp(obj)->qpn;
-	engine_leave(engine);
+	pthread_mutex_unlock(&file->dev->lock);
 	return number;
 }
 

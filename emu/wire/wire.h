@@ -48,6 +48,15 @@ struct wire_ops {
 	 * for ever).  Returns at once if packets wait. */
 	void (*wait)(struct wire *w, uint64_t timeout_ns);
 	void (*kick)(struct wire *w);	/* any thread: end a wait of our own */
+
+	/*
+	 * One other thread, no lock: sleep and be woken for packets in the NIC thread's place,
+	 * until doze_end().  Returns 0 when packets may wait or @is_over says so; -EINTR when a
+	 * signal came.  A cancellation point, like read().  NULL: the wire can't.
+	 */
+	int (*doze)(struct wire *w, bool (*is_over)(void *ctx), void *ctx);
+	void (*doze_end)(struct wire *w);
+	void (*rouse)(struct wire *w);	/* any thread: end a doze; is_over() says why */
 	/* Before fabric_leave() or fabric_abandon().  In a forked child it only unmaps. */
 	void (*close)(struct wire *w);
 	uint32_t packet_bytes_max;	/* payload of a super-packet; a multiple of 4096 */

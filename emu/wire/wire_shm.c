@@ -377,6 +377,36 @@ static void shm_kick(struct wire *wire)
 	wake_kick(&shm(wire)->wake);
 }
 
+struct doze {
+	struct wire_shm *w;
+	bool (*is_over)(void *ctx);
+	void *ctx;
+};
+
+static bool ends_doze(void *ctx)
+{
+	const struct doze *doze = ctx;
+
+	return doze->is_over(doze->ctx) || has_packets(doze->w);
+}
+
+static int shm_doze(struct wire *wire, bool (*is_over)(void *ctx), void *ctx)
+{
+	struct doze doze = { shm(wire), is_over, ctx };
+
+	return wake_doze(&shm(wire)->wake, ends_doze, &doze);
+}
+
+static void shm_doze_end(struct wire *wire)
+{
+	wake_doze_end(&shm(wire)->wake, has_packets, wire);
+}
+
+static void shm_rouse(struct wire *wire)
+{
+	wake_rouse(&shm(wire)->wake);
+}
+
 static void shm_close(struct wire *wire)
 {
 	struct wire_shm *w = shm(wire);
@@ -403,6 +433,9 @@ static const struct wire_ops wire_shm_ops = {
 	.listen = shm_listen,
 	.wait = shm_wait,
 	.kick = shm_kick,
+	.doze = shm_doze,
+	.doze_end = shm_doze_end,
+	.rouse = shm_rouse,
 	.close = shm_close,
 	.packet_bytes_max = RING_PAYLOAD_MAX,
 };

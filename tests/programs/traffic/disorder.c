@@ -324,6 +324,7 @@ static const struct test_case plain_cases[] = {
 
 static const struct test_case *const all_cases[] = {
 	plain_cases, fork_cases, descriptor_cases, signal_cases, thread_cases, limit_cases,
+	event_cases,
 };
 
 int main(int argc, char **argv)

@@ -35,7 +35,7 @@ struct test_case {
 };
 /* Each ends with a row of zeros. */
 extern const struct test_case fork_cases[], descriptor_cases[], signal_cases[], thread_cases[],
-	limit_cases[];
+	limit_cases[], event_cases[];
 
 /* Run this program again as case @name; what exec() gets. */
 void exec_self(const char *name) __attribute__((noreturn));
