@@ -276,6 +276,12 @@ static void uar_object_destroy(struct uv_file *file, struct emu_obj *obj)
 	free(uar);
 }
 
+static void counters_object_destroy(struct uv_file *file, struct emu_obj *obj)
+{
+	(void)file;
+	free(obj);
+}
+
 static void channel_object_destroy(struct uv_file *file, struct emu_obj *obj)
 {
 	(void)file;
@@ -288,6 +294,7 @@ static void (*const destroys[OBJ_TYPE_COUNT])(struct uv_file *, struct emu_obj *
 	[OBJ_UAR] = uar_object_destroy, [OBJ_CHANNEL] = channel_object_destroy,
 	[OBJ_ASYNC] = channel_object_destroy,
 	[OBJ_SRQ] = srq_object_destroy,
+	[OBJ_COUNTERS] = counters_object_destroy,
 };
 
 void file_object_destroy(struct uv_file *file, struct emu_obj *obj)
@@ -296,7 +303,15 @@ void file_object_destroy(struct uv_file *file, struct emu_obj *obj)
 }
 
 /* Users before what they use. */
-static const enum obj_type close_order[] = { OBJ_QP, OBJ_SRQ, OBJ_CQ, OBJ_MR, OBJ_PD, OBJ_UAR };
+static const enum obj_type close_order[] = {
+	OBJ_QP,
+	OBJ_SRQ,
+	OBJ_CQ,
+	OBJ_MR,
+	OBJ_PD,
+	OBJ_UAR,
+	OBJ_COUNTERS,
+};
 
 static void objects_close(struct uv_file *file, enum obj_type type)
 {

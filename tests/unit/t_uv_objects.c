@@ -554,3 +554,35 @@ Test(uv_objects, extended_modify_answers_in_both_structures)
 	CHECK_REFUSED(cmd_run(&r.w, &c), -EOPNOTSUPP, WHY_MODIFY_MASK);
 	uv_world_end(&r.w);
 }
+
+/* --- counters --- */
+
+static int counters_read(const struct uv_world *w, uint64_t handle, uint32_t flags)
+{
+	struct cmd c = cmd_new(UVERBS_OBJECT_COUNTERS, UVERBS_METHOD_COUNTERS_READ);
+	uint64_t values[4];
+
+	cmd_obj(&c, UVERBS_ATTR_READ_COUNTERS_HANDLE, handle);
+	cmd_out(&c, UVERBS_ATTR_READ_COUNTERS_BUFF, values, sizeof values);
+	cmd_u32(&c, UVERBS_ATTR_READ_COUNTERS_FLAGS, flags);
+	return cmd_run(w, &c);
+}
+
+Test(uv_objects, counters_that_nothing_counts_into_cannot_be_read)
+{
+	struct uv_world w = uv_world_new();
+	struct cmd c = cmd_new(UVERBS_OBJECT_COUNTERS, UVERBS_METHOD_COUNTERS_CREATE);
+	uint32_t handle;
+
+	cmd_obj(&c, UVERBS_ATTR_CREATE_COUNTERS_HANDLE, 0);
+	CHECK_INT(cmd_run(&w, &c), 0);
+	handle = (uint32_t)c.attr[0].data;
+	CHECK_REFUSED(counters_read(&w, handle, 0), -EINVAL, WHY_CMD_VALUE);
+	CHECK_REFUSED(counters_read(&w, pd_alloc(&w), 0), -EINVAL, WHY_CMD_HANDLE);
+	CHECK_REFUSED(counters_read(&w, OTHER, 0), -ENOENT, WHY_CMD_HANDLE);
+	CHECK_INT(obj_destroy(&w, UVERBS_OBJECT_COUNTERS, UVERBS_METHOD_COUNTERS_DESTROY,
+			      UVERBS_ATTR_DESTROY_COUNTERS_HANDLE, handle, 0), 0);
+	CHECK_REFUSED(counters_read(&w, handle, 0), -ENOENT, WHY_CMD_HANDLE);
+	CHECK_INT(cmd_run(&w, &c), 0);			/* left for the file to close */
+	uv_world_end(&w);
+}
