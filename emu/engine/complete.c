@@ -52,11 +52,32 @@ static void raise_event(struct engine *e, struct emu_cq *cq)
 	cq->arm = CQ_NOT_ARMED;
 	cq->arm_sn = (cq->arm_sn + 1) & 3;
 	cq->told_of = cq->produced;
+	cq->event_deadline_ns = 0;
 	atomic_fetch_sub(&e->armed_cqs, 1);
 	if (!cq->channel)
 		return;
 	channel_push(cq->channel, &cq->user_handle, cq);
 	doze_tell(e);
+}
+
+/* What an armed CQ waits for is there: tell now, or wait for more of it. */
+static void event_due(struct engine *e, struct emu_cq *cq)
+{
+	if (cq->produced - cq->told_of >= cq->event_count) {
+		raise_event(e, cq);
+		return;
+	}
+	if (cq->event_deadline_ns)
+		return;
+	cq->event_deadline_ns = e->dev->now_ns() + cq->event_period_ns;
+	timer_start_cq(e, cq);
+	if (!cq->timer_slot)
+		raise_event(e, cq);		/* no memory for a timer: early, not never */
+}
+
+void cq_timer(struct engine *e, struct emu_cq *cq)
+{
+	raise_event(e, cq);
 }
 
 static bool is_failure(const struct hw_cqe *cqe)
@@ -102,9 +123,9 @@ void complete(struct tp *tp, struct emu_qp *qp, struct emu_cq *cq, struct hw_cqe
 	engine_of(tp)->progress++;
 	if (cqe->is_solicited || is_failure(cqe))
 		cq->solicited_at = cq->produced;
-	if (cq->arm == CQ_ARMED_NEXT ||
+	if (cq->arm == CQ_ARMED_NEXT || cq->event_deadline_ns ||
 	    (cq->arm == CQ_ARMED_SOLICITED && cq->solicited_at == cq->produced))
-		raise_event(engine_of(tp), cq);
+		event_due(engine_of(tp), cq);
 }
 
 /* Arm word of the record and of the doorbell: sequence [29:28], solicited only [24], consumer
@@ -138,9 +159,23 @@ void engine_cq_arm(struct engine *e, struct emu_cq *cq)
 		atomic_fetch_add(&e->armed_cqs, 1);
 	cq->arm = ARM_SOLICITED(word) ? CQ_ARMED_SOLICITED : CQ_ARMED_NEXT;
 	if (is_due(cq, word & CQ_INDEX_MASK, cq->arm))
-		raise_event(e, cq);
-	else if (e->wire)
+		event_due(e, cq);
+	else
+		cq->event_deadline_ns = 0;
+	if (cq->arm != CQ_NOT_ARMED && e->wire)
 		e->wire->ops->listen(e->wire, true);
+}
+
+void engine_cq_moderate(struct engine *e, struct emu_cq *cq, uint32_t count, uint32_t period_us)
+{
+	bool is_waiting = cq->event_deadline_ns != 0;
+
+	/* Without an end to the waiting there is none. */
+	cq->event_count = period_us ? count : 0;
+	cq->event_period_ns = UINT64_C(1000) * period_us;
+	cq->event_deadline_ns = 0;
+	if (is_waiting)
+		event_due(e, cq);
 }
 
 void engine_cq_forget(struct engine *e, struct emu_cq *cq)
@@ -150,4 +185,6 @@ void engine_cq_forget(struct engine *e, struct emu_cq *cq)
 	if (cq->arm != CQ_NOT_ARMED)
 		atomic_fetch_sub(&e->armed_cqs, 1);
 	cq->arm = CQ_NOT_ARMED;
+	cq->event_deadline_ns = 0;
+	timer_forget_cq(e, cq);
 }

@@ -34,6 +34,9 @@ void engine_qp_kick(struct engine *e, struct emu_qp *qp);
 void engine_qp_forget(struct engine *e, struct emu_qp *qp);
 /* Lock held.  Look at a CQ's arm record and raise the event if it is due. */
 void engine_cq_arm(struct engine *e, struct emu_cq *cq);
+/* Lock held.  Events of a CQ wait for @count completions, but no longer than @period_us; 0 of
+ * either: for none. */
+void engine_cq_moderate(struct engine *e, struct emu_cq *cq, uint32_t count, uint32_t period_us);
 /* Lock held.  The CQ is about to go away. */
 void engine_cq_forget(struct engine *e, struct emu_cq *cq);
 

@@ -18,7 +18,8 @@ struct qp_list {
 
 struct timer_entry {
 	uint64_t deadline_ns;
-	struct emu_qp *qp;
+	struct emu_qp *qp;			/* of this QP, or NULL and */
+	struct emu_cq *cq;			/* of an event that is held back */
 };
 
 #define DOORBELLS 1024			/* power of two */
@@ -79,9 +80,14 @@ void timer_want(struct engine *e, struct emu_qp *qp);
 void timers_start(struct engine *e);		/* of all that want one */
 void timers_expire(struct engine *e);
 void timer_forget(struct engine *e, struct emu_qp *qp);
+/* cq->event_deadline_ns was set. */
+void timer_start_cq(struct engine *e, struct emu_cq *cq);
+void timer_forget_cq(struct engine *e, struct emu_cq *cq);
 
 /* complete.c: the only writer of CQEs */
 void complete(struct tp *tp, struct emu_qp *qp, struct emu_cq *cq, struct hw_cqe *cqe);
+/* cq->event_deadline_ns has come. */
+void cq_timer(struct engine *e, struct emu_cq *cq);
 
 /* doorbell.c */
 void doorbells_take(struct engine *e);

@@ -1,19 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ack and RNR timers: a binary heap by deadline.
+ * Ack and RNR timers, and events that moderation holds back: a binary heap by deadline.
  *
  * A timer is restarted with every acknowledgement, so the heap is lazy: a later
- * deadline or a stopped timer only changes the QP, and the entry is looked at when its
+ * deadline or a stopped timer only changes its owner, and the entry is looked at when its
  * old time has come.  The exact clock is read only near a deadline: it costs as much as a
  * small message, and where the cheap one will do that is taken.
  */
 #include <stdlib.h>
 #include "emu/engine/engine_local.h"
 
+/* Where the owner of an entry remembers its slot. */
+static uint32_t *owner_slot(const struct timer_entry *entry)
+{
+	return entry->qp ? &entry->qp->timer_slot : &entry->cq->timer_slot;
+}
+
+/* The deadline that counts; 0: none any more. */
+static uint64_t owner_deadline_ns(const struct timer_entry *entry)
+{
+	return entry->qp ? entry->qp->req.deadline_ns : entry->cq->event_deadline_ns;
+}
+
 static void heap_set(struct engine *e, uint32_t slot, struct timer_entry entry)
 {
 	e->heap[slot] = entry;
-	entry.qp->timer_slot = slot;
+	*owner_slot(&entry) = slot;
 }
 
 static void heap_up(struct engine *e, uint32_t slot)
@@ -51,12 +63,12 @@ static void heap_remove(struct engine *e, uint32_t slot)
 {
 	struct timer_entry last = e->heap[e->heap_count--];
 
-	e->heap[slot].qp->timer_slot = 0;
+	*owner_slot(&e->heap[slot]) = 0;
 	if (slot > e->heap_count)
 		return;
 	heap_set(e, slot, last);
 	heap_up(e, slot);
-	heap_down(e, last.qp->timer_slot);
+	heap_down(e, *owner_slot(&last));
 }
 
 /* Without memory the timer does not run; the next packet of the QP tries again. */
@@ -75,18 +87,30 @@ static bool heap_reserve(struct engine *e)
 	return true;
 }
 
+static void entry_start(struct engine *e, struct timer_entry entry)
+{
+	uint32_t slot = *owner_slot(&entry);
+
+	if (!slot) {
+		if (!heap_reserve(e))
+			return;
+		e->heap[++e->heap_count] = entry;
+		heap_up(e, e->heap_count);
+	} else if (e->heap[slot].deadline_ns > entry.deadline_ns) {
+		e->heap[slot].deadline_ns = entry.deadline_ns;
+		heap_up(e, slot);
+	}
+}
+
 static void timer_start(struct engine *e, struct emu_qp *qp, uint64_t deadline_ns)
 {
 	qp->req.deadline_ns = deadline_ns;
-	if (!qp->timer_slot) {
-		if (!heap_reserve(e))
-			return;
-		e->heap[++e->heap_count] = (struct timer_entry){ deadline_ns, qp };
-		heap_up(e, e->heap_count);
-	} else if (e->heap[qp->timer_slot].deadline_ns > deadline_ns) {
-		e->heap[qp->timer_slot].deadline_ns = deadline_ns;
-		heap_up(e, qp->timer_slot);
-	}
+	entry_start(e, (struct timer_entry){ deadline_ns, qp, NULL });
+}
+
+void timer_start_cq(struct engine *e, struct emu_cq *cq)
+{
+	entry_start(e, (struct timer_entry){ cq->event_deadline_ns, NULL, cq });
 }
 
 void timer_want(struct engine *e, struct emu_qp *qp)
@@ -155,17 +179,26 @@ void timers_expire(struct engine *e)
 		return;
 	now_ns = e->dev->now_ns();
 	while (e->heap_count && e->heap[1].deadline_ns <= now_ns) {
-		struct emu_qp *qp = e->heap[1].qp;
+		struct timer_entry due = e->heap[1];
+		uint64_t deadline_ns = owner_deadline_ns(&due);
 
-		if (qp->req.deadline_ns > now_ns) {
-			e->heap[1].deadline_ns = qp->req.deadline_ns;
+		if (deadline_ns > now_ns) {
+			e->heap[1].deadline_ns = deadline_ns;
 			heap_down(e, 1);
 			continue;
 		}
 		heap_remove(e, 1);
-		if (qp->req.deadline_ns)
-			timer_fire(e, qp, now_ns);
+		if (deadline_ns && due.qp)
+			timer_fire(e, due.qp, now_ns);
+		else if (deadline_ns)
+			cq_timer(e, due.cq);
 	}
+}
+
+void timer_forget_cq(struct engine *e, struct emu_cq *cq)
+{
+	if (cq->timer_slot)
+		heap_remove(e, cq->timer_slot);
 }
 
 void timer_forget(struct engine *e, struct emu_qp *qp)

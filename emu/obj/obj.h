@@ -94,6 +94,9 @@ int mr_create(struct emu_dev *dev, struct emu_pd *pd, uint64_t start, uint64_t b
 	      uint64_t iova, uint32_t access, struct emu_mr **out);
 int mr_destroy(struct emu_dev *dev, struct emu_mr *mr);
 
+/* Moderation: the most that an event may be asked to wait for. */
+enum { CQ_EVENT_COUNT_MAX = 65535, CQ_EVENT_PERIOD_MAX_US = 4095 };
+
 enum cq_arm { CQ_NOT_ARMED, CQ_ARMED_NEXT, CQ_ARMED_SOLICITED };
 
 struct emu_cq {
@@ -113,6 +116,11 @@ struct emu_cq {
 	uint8_t arm_sn;			/* the device's two-bit sequence number */
 	bool ignores_overrun;
 	bool wants_stamps;		/* CQEs carry the device's time */
+	/* moderation */
+	uint32_t event_count;		/* CQEs that an event waits for, 0: for none */
+	uint64_t event_period_ns;	/* how long at most */
+	uint64_t event_deadline_ns;	/* an event waits until then; 0: none does */
+	uint32_t timer_slot;		/* in the engine's heap; 0: none */
 	bool has_failed;		/* overrun or memory gone: writes no more */
 };
 

@@ -85,6 +85,9 @@ const struct uv_method uv_commands[] = {
 		CORE_AT(UV_CQ, UV_USE, OBJ_CQ, ib_uverbs_resize_cq, cq_handle),
 		CORE_OUT(ib_uverbs_resize_cq_resp, reserved),
 		UHW_IN(struct mlx5_ib_resize_cq, cqe_size, UV_MANDATORY)),
+	EX_COMMAND(MODIFY_CQ, on_modify_cq,
+		CORE_IN(ib_uverbs_ex_modify_cq, reserved),
+		CORE_AT(UV_CQ, UV_USE, OBJ_CQ, ib_uverbs_ex_modify_cq, cq_handle)),
 	COMMAND(DESTROY_CQ, on_destroy_cq_legacy,
 		CORE_IN(ib_uverbs_destroy_cq, reserved),
 		CORE_AT(UV_CQ, UV_DESTROY, OBJ_CQ, ib_uverbs_destroy_cq, cq_handle),
@@ -144,7 +147,6 @@ const struct uv_method uv_commands[] = {
 	EX_ABSENT(CREATE_CQ), EX_ABSENT(CREATE_QP), EX_ABSENT(CREATE_FLOW),
 	EX_ABSENT(DESTROY_FLOW), EX_ABSENT(CREATE_WQ), EX_ABSENT(MODIFY_WQ),
 	EX_ABSENT(DESTROY_WQ), EX_ABSENT(CREATE_RWQ_IND_TBL), EX_ABSENT(DESTROY_RWQ_IND_TBL),
-	EX_ABSENT(MODIFY_CQ),
 };
 const unsigned uv_command_count = ARRAY_SIZE(uv_commands);
 

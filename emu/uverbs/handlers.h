@@ -33,6 +33,7 @@ int on_query_mr(struct uv_call *call);
 int on_create_cq(struct uv_call *call);
 int on_create_cq_legacy(struct uv_call *call);
 int on_resize_cq(struct uv_call *call);
+int on_modify_cq(struct uv_call *call);
 int on_destroy_cq(struct uv_call *call);
 int on_destroy_cq_legacy(struct uv_call *call);
 

@@ -9,6 +9,7 @@
 #include "emu/engine/engine.h"
 #include "emu/uverbs/handlers.h"
 
+#define CQ_MODERATE	1u		/* enum ib_cq_attr_mask */
 #define CQE_BYTES_MAX	128
 #define MLX5_FLAGS_KNOWN \
 	(MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD | MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX | \
@@ -113,6 +114,21 @@ int on_resize_cq(struct uv_call *call)
 		return ret;
 	reply.cqe = cq->cqe_count - 1;
 	uv_put(call, UVERBS_ATTR_CORE_OUT, &reply, sizeof reply);
+	return 0;
+}
+
+int on_modify_cq(struct uv_call *call)
+{
+	const struct ib_uverbs_ex_modify_cq *ask = uv_in(call, UVERBS_ATTR_CORE_IN);
+
+	if (!ask->attr_mask || ask->reserved)
+		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
+	if (ask->attr_mask > CQ_MODERATE)
+		return uv_refuse(call, WHY_CMD_UNSUPPORTED, -EOPNOTSUPP);
+	if (ask->attr.cq_period > CQ_EVENT_PERIOD_MAX_US)
+		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
+	engine_cq_moderate(call->engine, uv_cq(call, UV_CQ), ask->attr.cq_count,
+			   ask->attr.cq_period);
 	return 0;
 }
 

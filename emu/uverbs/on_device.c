@@ -294,6 +294,8 @@ int on_query_device_ex(struct uv_call *call)
 	reply.device_cap_flags_ex = call->dev->profile->device_cap_flags;
 	reply.timestamp_mask = CLOCK_STAMP_MASK;
 	reply.hca_core_clock = call->dev->profile->core_clock_khz;
+	reply.cq_moderation_caps.max_cq_moderation_count = CQ_EVENT_COUNT_MAX;
+	reply.cq_moderation_caps.max_cq_moderation_period = CQ_EVENT_PERIOD_MAX_US;
 	uv_put(call, UVERBS_ATTR_CORE_OUT, &reply, sizeof reply);
 	return 0;
 }

@@ -275,6 +275,160 @@ Test(engine, solicited_only_waits_for_solicited_or_failed)
 	cr_assert_eq(event_of(r.channel_fd, 8), 0x1234, "an error completion is solicited");
 }
 
+/* --- moderation --- */
+
+enum { PERIOD_US = 50 };
+
+static void rig_moderate(struct rig *r, uint32_t count, uint32_t period_us)
+{
+	engine_enter(r->e);
+	engine_cq_moderate(r->e, r->w->cq, count, period_us);
+	engine_leave(r->e);
+}
+
+/* For event number @sn (device-abi C.9.4), from the oldest CQE that was not polled. */
+static void rig_arm(struct rig *r, uint32_t sn, uint32_t flags)
+{
+	r->w->cq_record[1] = htobe32((sn & 3) << 28 | flags | r->read);
+	engine_armed(r->e, r->w->cq->cqn);
+}
+
+static void rig_wait_us(struct rig *r, uint64_t us)
+{
+	clock_ns += us * 1000;
+	engine_lend(r->e);
+}
+
+Test(engine, a_moderated_event_waits_for_its_count)
+{
+	struct rig r = rig_new();
+
+	rig_moderate(&r, 3, PERIOD_US);
+	for (uint32_t sn = 0; sn < 3; sn++) {
+		rig_arm(&r, sn, 0);
+		/* Those since the last event count, polled or not. */
+		for (int i = 0; i < (sn ? 1 : 2); i++)
+			rig_write(&r, true);
+		cr_assert_eq(event_of(r.channel_fd, 8), -1, "too early");
+		rig_write(&r, true);
+		cr_assert_eq(event_of(r.channel_fd, 8), 0x1234);
+		rig_write(&r, true);
+		cr_assert_eq(event_of(r.channel_fd, 8), -1, "armed once");
+		rig_wait_us(&r, 1000);
+		cr_assert_eq(event_of(r.channel_fd, 8), -1, "its timer is still there");
+		while (rig_poll(&r))
+			;
+	}
+}
+
+Test(engine, a_moderated_event_waits_no_longer_than_its_period)
+{
+	struct rig r = rig_new();
+
+	rig_moderate(&r, 100, PERIOD_US);
+	rig_arm(&r, 0, 0);
+	rig_wait_us(&r, 10 * PERIOD_US);
+	cr_assert_eq(event_of(r.channel_fd, 8), -1, "nothing has completed");
+	rig_write(&r, true);
+	cr_assert_eq(engine_deadline_ns(r.e), clock_ns + 1000 * PERIOD_US);
+	rig_wait_us(&r, PERIOD_US - 1);
+	rig_write(&r, true);			/* does not begin anew */
+	cr_assert_eq(event_of(r.channel_fd, 8), -1);
+	rig_wait_us(&r, 1);
+	cr_assert_eq(event_of(r.channel_fd, 8), 0x1234);
+	cr_assert_eq(engine_deadline_ns(r.e), UINT64_MAX);
+	rig_arm(&r, 1, 0);			/* two unread that were told of */
+	rig_wait_us(&r, 10 * PERIOD_US);
+	cr_assert_eq(event_of(r.channel_fd, 8), -1);
+}
+
+Test(engine, what_is_there_when_the_cq_is_armed_waits_too)
+{
+	struct rig r = rig_new();
+
+	rig_moderate(&r, 2, PERIOD_US);
+	rig_write(&r, true);
+	rig_arm(&r, 0, 0);
+	cr_assert_eq(event_of(r.channel_fd, 8), -1);
+	rig_wait_us(&r, PERIOD_US);
+	cr_assert_eq(event_of(r.channel_fd, 8), 0x1234);
+	rig_write(&r, true);
+	rig_write(&r, true);
+	rig_arm(&r, 1, 0);
+	cr_assert_eq(event_of(r.channel_fd, 8), 0x1234, "two are there already");
+}
+
+Test(engine, arming_again_drops_what_was_polled)
+{
+	struct rig r = rig_new();
+
+	rig_moderate(&r, 2, PERIOD_US);
+	rig_arm(&r, 0, 0);
+	rig_write(&r, true);
+	rig_poll(&r);
+	rig_arm(&r, 0, 0);
+	rig_wait_us(&r, 2 * PERIOD_US);
+	cr_assert_eq(event_of(r.channel_fd, 8), -1, "of a completion that was seen");
+	rig_write(&r, true);
+	cr_assert_eq(event_of(r.channel_fd, 8), 0x1234);
+}
+
+Test(engine, solicited_only_is_moderated_by_all_completions)
+{
+	struct rig r = rig_new();
+
+	rig_moderate(&r, 3, PERIOD_US);
+	rig_arm(&r, 0, ARM_SOLICITED);
+	for (int i = 0; i < 5; i++)
+		rig_write(&r, true);
+	rig_wait_us(&r, 2 * PERIOD_US);
+	cr_assert_eq(event_of(r.channel_fd, 8), -1);
+	work_post(&r.w->a, (struct work_row){ .opcode = 0x77, .bytes = 8 });
+	engine_rang(r.e, r.w->a.qp->qpn);
+	cr_assert_eq(event_of(r.channel_fd, 8), 0x1234, "an error, and enough of others");
+}
+
+Test(engine, moderation_may_change_while_an_event_waits)
+{
+	static const struct { uint32_t count, period_us; int event; } rows[] = {
+		{ 0, 0, 0x1234 }, { 0, 10, 0x1234 }, { 10, 0, 0x1234 }, { 1, 10, 0x1234 },
+		{ 2, 10, -1 },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct rig r = rig_new();
+
+		rig_moderate(&r, 100, PERIOD_US);
+		rig_arm(&r, 0, 0);
+		rig_write(&r, true);
+		cr_assert_eq(event_of(r.channel_fd, 8), -1);
+		rig_moderate(&r, rows[i].count, rows[i].period_us);
+		cr_assert_eq(event_of(r.channel_fd, 8), rows[i].event, "row %zu", i);
+		rig_wait_us(&r, rows[i].period_us);
+		cr_assert_eq(event_of(r.channel_fd, 8), rows[i].event < 0 ? 0x1234 : -1,
+			     "row %zu", i);
+	}
+}
+
+Test(engine, a_cq_that_goes_takes_its_timer_along)
+{
+	struct rig r = rig_new();
+
+	r.w->a.qp->dest_qpn = 0xabcdef;		/* another timer beside it */
+	rig_write(&r, true);
+	rig_moderate(&r, 2, PERIOD_US);
+	rig_arm(&r, 0, 0);
+	work_post(&r.w->b, (struct work_row){ .opcode = 0x77, .bytes = 8 });
+	engine_rang(r.e, r.w->b.qp->qpn);
+	cr_assert_eq(engine_deadline_ns(r.e), clock_ns + 1000 * PERIOD_US);
+	engine_enter(r.e);
+	r.w->cq->obj.users = 0;
+	engine_cq_forget(r.e, r.w->cq);
+	engine_leave(r.e);
+	cr_assert_eq(engine_deadline_ns(r.e), clock_ns + (UINT64_C(4096) << 14));
+	cr_assert_eq(event_of(r.channel_fd, 8), -1);
+}
+
 Test(engine, an_overrun_fails_the_cq_then_the_qp)
 {
 	struct rig r = rig_new();
