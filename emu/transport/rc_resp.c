@@ -10,28 +10,9 @@
 #include <errno.h>
 #include <string.h>
 #include "emu/transport/rc_local.h"
+#include "emu/transport/resp_local.h"
 
-enum verdict {
-	V_NEXT, V_DONE, V_DROP, V_DUPLICATE, V_UNREADABLE, V_RNR,
-	V_NAK_SEQUENCE, V_NAK_INVALID, V_NAK_ACCESS,
-	V_RECV_SHORT, V_RECV_PROTECTED, V_RECV_MALFORMED,
-	VERDICT_COUNT
-};
-
-struct judged { enum verdict verdict; enum why why; };
-#define NEXT		((struct judged){ V_NEXT, WHY_NONE })
-#define JUDGED(v, w)	((struct judged){ v, w })
-
-enum kind { KIND_NONE, KIND_SEND, KIND_WRITE, KIND_READ, KIND_ATOMIC };
-
-struct op_row {
-	uint8_t kind;
-	bool starts, ends;		/* first or only; last or only */
-	bool takes_recv;		/* needs a posted receive */
-	uint32_t access;		/* of the QP and the key */
-};
-
-static const struct op_row op_rows[32] = {
+const struct op_row resp_op_rows[32] = {
 	[RC_SEND_FIRST]       = { KIND_SEND, true, false, true, 0 },
 	[RC_SEND_MIDDLE]      = { KIND_SEND, false, false, true, 0 },
 	[RC_SEND_LAST]        = { KIND_SEND, false, true, true, 0 },
@@ -49,21 +30,6 @@ static const struct op_row op_rows[32] = {
 	[RC_FETCH_ADD]        = { KIND_ATOMIC, true, true, false, KEY_REMOTE_ATOMIC },
 	[RC_SEND_LAST_INVAL]  = { KIND_SEND, false, true, true, 0 },
 	[RC_SEND_ONLY_INVAL]  = { KIND_SEND, true, true, true, 0 },
-};
-
-/*
- * A request before its judges.  The owner of the responder works on it in place; a peer that
- * executes for it (@remote) works on a copy, has the requester for a QP, and takes no receive.
- */
-struct request {
-	struct tp *tp;
-	struct emu_qp *qp;
-	struct rc_resp *r;
-	struct rc_answers *answers;
-	const struct rc_remote *remote;
-	const struct ib_packet *p;
-	const struct op_row *op;
-	struct iovec memory;		/* what the key stage found for WRITE, READ, atomics */
 };
 
 static uint32_t request_psns(const struct request *q)
@@ -99,7 +65,7 @@ static struct judged rc_sequence(struct request *q)
 	return NEXT;
 }
 
-static struct judged rc_permitted(struct request *q)
+struct judged resp_permitted(struct request *q)
 {
 	if ((q->r->access & q->op->access) != q->op->access)
 		return JUDGED(V_NAK_INVALID, WHY_QP_RIGHTS);
@@ -117,7 +83,7 @@ static unsigned resources_in_use(const struct rc_answers *r)
 	return count;
 }
 
-static struct judged rc_resources(struct request *q)
+struct judged resp_resources(struct request *q)
 {
 	int got;
 
@@ -158,7 +124,7 @@ static bool is_payload_fitting(const struct request *q)
 	return q->op->ends || (p->payload_bytes && p->payload_bytes % mtu == 0);
 }
 
-static struct judged rc_length(struct request *q)
+struct judged resp_length(struct request *q)
 {
 	const struct rc_resp *r = q->r;
 	const struct ib_packet *p = q->p;
@@ -206,7 +172,7 @@ static enum why memory_check(struct request *q, uint32_t key, uint64_t va, uint6
 }
 
 /* A first WRITE packet must name a range that holds the whole message; later ones their part. */
-static struct judged rc_key(struct request *q)
+struct judged resp_key(struct request *q)
 {
 	const struct rc_resp *r = q->r;
 	const struct ib_packet *p = q->p;
@@ -291,7 +257,7 @@ static struct judged execute_copy(struct request *q)
 	return JUDGED(V_DONE, WHY_NONE);
 }
 
-static struct judged rc_execute(struct request *q)
+struct judged resp_execute(struct request *q)
 {
 	if (q->op->kind == KIND_READ)
 		return execute_read(q);
@@ -300,29 +266,25 @@ static struct judged rc_execute(struct request *q)
 	return execute_copy(q);
 }
 
-static const struct {
-	const char *name;
-	struct judged (*judge)(struct request *q);
-} rc_responder_stages[] = {
-	{ "known",     rc_known     },	/* an opcode of this transport       */
-	{ "psn",       rc_psn       },	/* in order, duplicate, or a gap     */
-	{ "sequence",  rc_sequence  },	/* first/middle/last fit together    */
-	{ "permitted", rc_permitted },	/* QP access flags allow the opcode  */
-	{ "resources", rc_resources },	/* a receive or a read slot is free  */
-	{ "length",    rc_length    },	/* payload agrees with MTU and RETH  */
-	{ "key",       rc_key       },	/* key, range, rights, PD            */
-	{ "execute",   rc_execute   },	/* the only stage that moves data    */
+static const struct stage rc_responder_stages[] = {
+	{ "known",     rc_known       },	/* an opcode of this transport       */
+	{ "psn",       rc_psn         },	/* in order, duplicate, or a gap     */
+	{ "sequence",  rc_sequence    },	/* first/middle/last fit together    */
+	{ "permitted", resp_permitted },	/* QP access flags allow the opcode  */
+	{ "resources", resp_resources },	/* a receive or a read slot is free  */
+	{ "length",    resp_length    },	/* payload agrees with MTU and RETH  */
+	{ "key",       resp_key       },	/* key, range, rights, PD            */
+	{ "execute",   resp_execute   },	/* the only stage that moves data    */
 };
 
 enum { STAGES = sizeof rc_responder_stages / sizeof *rc_responder_stages };
 
-/* The first @stages of them. */
-static struct judged judge(struct request *q, size_t stages)
+struct judged resp_judge(struct request *q, const struct stage *stage, size_t count)
 {
 	struct judged j = NEXT;
 
-	for (size_t i = 0; i < stages && j.verdict == V_NEXT; i++)
-		j = rc_responder_stages[i].judge(q);
+	for (size_t i = 0; i < count && j.verdict == V_NEXT; i++)
+		j = stage[i].judge(q);
 	return j;
 }
 
@@ -338,7 +300,7 @@ static void answer_later(struct emu_qp *qp, uint8_t syndrome, uint32_t psn)
  * A SEND with invalidate has arrived and is acknowledged whatever becomes of the key; a key
  * that can't be invalidated fails the receive and the QP.  No key can, until windows exist.
  */
-static void invalidate(struct request *q)
+void resp_invalidate(struct request *q)
 {
 	struct emu_qp *qp = q->qp;
 
@@ -351,7 +313,7 @@ static void invalidate(struct request *q)
 }
 
 /* The message state after an accepted packet. */
-static void advance(struct request *q)
+void resp_advance(struct request *q)
 {
 	struct rc_resp *r = q->r;
 	const struct ib_packet *p = q->p;
@@ -390,14 +352,14 @@ static void message_end(struct request *q)
 	if (p->wants_ack)
 		answer_later(q->qp, AETH_ACK_UNLIMITED, last_psn);
 	if (op == RC_SEND_LAST_INVAL || op == RC_SEND_ONLY_INVAL)
-		invalidate(q);
+		resp_invalidate(q);
 	else if (q->op->takes_recv)
 		tp_recv_complete(q->tp, q->qp, p, r->message_bytes);
 }
 
 static void accept(struct request *q)
 {
-	advance(q);
+	resp_advance(q);
 	if (q->op->ends)
 		message_end(q);
 	else if (q->op->takes_recv)
@@ -462,7 +424,7 @@ static const struct {
 	[V_RECV_MALFORMED] = { AETH_NAK_REMOTE_OPERATION, HW_LOC_QP_OP_RECV, 0, true },
 };
 
-static void refusal_why(struct request *q, enum why why)
+void resp_why(const struct request *q, enum why why)
 {
 	const struct ib_packet *p = q->p;
 	const struct emu_qp *qp = q->qp;
@@ -481,7 +443,7 @@ static void refuse(struct request *q, struct judged j)
 	uint32_t psn = j.verdict == V_NAK_SEQUENCE ? qp->resp->psn_expected : q->p->psn;
 
 	assert(j.why != WHY_NONE);
-	refusal_why(q, j.why);
+	resp_why(q, j.why);
 	if (j.verdict == V_DROP)
 		return;
 	if (j.verdict == V_RNR)
@@ -501,8 +463,8 @@ void rc_take_request(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p
 		     bool *readable_out)
 {
 	struct request q = { .tp = tp, .qp = qp, .r = qp->resp, .answers = &qp->answers,
-		.p = p, .op = &op_rows[ib_operation(p->opcode)] };
-	struct judged j = judge(&q, STAGES);
+		.p = p, .op = &resp_op_rows[ib_operation(p->opcode)] };
+	struct judged j = resp_judge(&q, rc_responder_stages, STAGES);
 
 	switch (j.verdict) {
 	case V_DONE:
@@ -588,7 +550,7 @@ static bool is_for_us(const struct emu_qp *qp, const struct rc_resp *r, const st
 
 bool rc_is_one_sided(const struct ib_packet *p)
 {
-	const struct op_row *op = &op_rows[ib_operation(p->opcode)];
+	const struct op_row *op = &resp_op_rows[ib_operation(p->opcode)];
 
 	return op->kind != KIND_SEND && !op->takes_recv;
 }
@@ -605,15 +567,16 @@ bool rc_execute_remotely(struct tp *tp, struct emu_qp *qp, const struct rc_remot
 	struct rc_resp r = { 0 };
 	struct rc_answers none = { 0 };
 	struct request q = { .tp = tp, .qp = qp, .r = &r, .answers = &none, .remote = remote,
-		.p = p, .op = &op_rows[ib_operation(p->opcode)] };
+		.p = p, .op = &resp_op_rows[ib_operation(p->opcode)] };
 
 	*original_out = 0;
 	if (!rc_is_one_sided(p) || qp->req.reads_out || was_sent(qp, p->psn) ||
 	    remote->load(remote->ctx, p->psn, &r) || !is_for_us(qp, &r, p))
 		return false;
-	if (judge(&q, STAGES - 1).verdict != V_NEXT || execute_remote(&q, original_out))
+	if (resp_judge(&q, rc_responder_stages, STAGES - 1).verdict != V_NEXT ||
+	    execute_remote(&q, original_out))
 		return false;
-	advance(&q);
+	resp_advance(&q);
 	gate_open(&q);
 	remote->store(remote->ctx, &r);
 	return true;

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the responders of connected transports share: a request packet before its judges.
+ * Private to this folder.
+ *
+ * A judge either passes a request on or pronounces a verdict; what a verdict leads to is
+ * each transport's own table.
+ */
+#ifndef EMU_TRANSPORT_RESP_LOCAL_H
+#define EMU_TRANSPORT_RESP_LOCAL_H
+#include "emu/transport/rc.h"
+#include "emu/transport/tp_local.h"
+
+enum verdict {
+	V_NEXT, V_DONE, V_DROP, V_DUPLICATE, V_UNREADABLE, V_RNR,
+	V_NAK_SEQUENCE, V_NAK_INVALID, V_NAK_ACCESS,
+	V_RECV_SHORT, V_RECV_PROTECTED, V_RECV_MALFORMED,
+	VERDICT_COUNT
+};
+
+struct judged { enum verdict verdict; enum why why; };
+#define NEXT		((struct judged){ V_NEXT, WHY_NONE })
+#define JUDGED(v, w)	((struct judged){ v, w })
+
+enum kind { KIND_NONE, KIND_SEND, KIND_WRITE, KIND_READ, KIND_ATOMIC };
+
+struct op_row {
+	uint8_t kind;
+	bool starts, ends;		/* first or only; last or only */
+	bool takes_recv;		/* needs a posted receive */
+	uint32_t access;		/* of the QP and the key */
+};
+
+extern const struct op_row resp_op_rows[32];	/* by operation */
+
+/*
+ * A request before its judges.  The owner of the responder works on it in place; a peer that
+ * executes for it (@remote) works on a copy, has the requester for a QP, and takes no receive.
+ */
+struct request {
+	struct tp *tp;
+	struct emu_qp *qp;
+	struct rc_resp *r;
+	struct rc_answers *answers;
+	const struct rc_remote *remote;
+	const struct ib_packet *p;
+	const struct op_row *op;
+	struct iovec memory;		/* what the key stage found for WRITE, READ, atomics */
+};
+
+struct stage {
+	const char *name;
+	struct judged (*judge)(struct request *q);
+};
+/* The first verdict of @count stages. */
+struct judged resp_judge(struct request *q, const struct stage *stage, size_t count);
+
+struct judged resp_permitted(struct request *q);	/* QP access flags allow the opcode  */
+struct judged resp_resources(struct request *q);	/* a receive or a read slot is free  */
+struct judged resp_length(struct request *q);		/* payload agrees with MTU and RETH  */
+struct judged resp_key(struct request *q);		/* key, range, rights, PD            */
+struct judged resp_execute(struct request *q);		/* the only stage that moves data    */
+
+void resp_why(const struct request *q, enum why why);
+/* The message state after an accepted packet. */
+void resp_advance(struct request *q);
+/* The end of a SEND with invalidate: completes its receive. */
+void resp_invalidate(struct request *q);
+#endif
