@@ -232,7 +232,7 @@ struct rc_answers {
 	uint32_t rq_consumed, rq_produced;	/* receive WQEs, free running              */
 	bool is_holding;		/* a WQE of the SRQ, for the message in progress    */
 	uint32_t held_index;
-	bool has_sent_nak;		/* silent until psn_expected comes                  */
+	bool is_silent;			/* RC: until psn_expected comes; UC: for one message */
 	bool ack_is_due;
 	uint8_t ack_syndrome;
 	uint32_t ack_psn;

@@ -25,6 +25,18 @@ void tp_qp_fatal(struct emu_qp *qp)
 	qp->is_armed_fatal = true;
 }
 
+/* A request of our own can't be done.  Without acknowledgements the other direction does not care:
+ * receives go on, and the application may start the send queue again. */
+static void send_fail(struct emu_qp *qp)
+{
+	if (transport_of(qp)->is_reliable) {
+		tp_qp_fail(qp);
+		return;
+	}
+	qp_state_set(qp, QP_SQE);
+	qp->work = (qp->work & ~(uint32_t)QP_WORK_REQUEST) | QP_WORK_FLUSH;
+}
+
 /* Success is told of only when it was asked for; failure always. */
 static void send_cqe(struct tp *tp, struct emu_qp *qp, const struct rc_sent *sent,
 		     enum hw_status status, uint32_t bytes)
@@ -54,8 +66,8 @@ void tp_sent_complete(struct tp *tp, struct emu_qp *qp, enum hw_status status, u
 	r->sent_head++;
 	r->sq_done += sent->blocks;
 	r->read_bytes = 0;
-	if (status != HW_SUCCESS)
-		tp_qp_fail(qp);
+	if (status != HW_SUCCESS && qp->state == QP_RTS)
+		send_fail(qp);
 	if (status != HW_SUCCESS || sent->is_signaled)
 		send_cqe(tp, qp, sent, status, bytes);
 }
@@ -150,6 +162,15 @@ static void flush_own(struct tp *tp, struct emu_qp *qp)
 	}
 }
 
+static void flush_receives(struct tp *tp, struct emu_qp *qp)
+{
+	if (qp->srq)
+		flush_shared(tp, qp);
+	else
+		flush_own(tp, qp);
+}
+
+/* In SQE only what was to be sent. */
 void tp_flush(struct tp *tp, struct emu_qp *qp)
 {
 	struct rc_req *r = &qp->req;
@@ -162,9 +183,7 @@ void tp_flush(struct tp *tp, struct emu_qp *qp)
 	r->reads_out = 0;
 	if (qp->sq_blocks)
 		flush_unread(tp, qp);
-	if (qp->srq)
-		flush_shared(tp, qp);
-	else
-		flush_own(tp, qp);
+	if (qp->state == QP_ERR)
+		flush_receives(tp, qp);
 	qp->work &= ~(uint32_t)QP_WORK_FLUSH;
 }

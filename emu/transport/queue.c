@@ -37,7 +37,7 @@ bool tp_has_doorbell(const struct emu_qp *qp)
 {
 	uint32_t sends = 0, recvs = 0;
 
-	if (qp->state != QP_RTS && qp->state != QP_ERR)
+	if (qp->state != QP_RTS && qp->state != QP_SQE && qp->state != QP_ERR)
 		return false;
 	if (qp->sq_blocks && record_advance(qp, DB_SEND, qp->req.sq_produced, &sends))
 		return true;
@@ -68,7 +68,7 @@ void tp_doorbell(struct tp *tp, struct emu_qp *qp)
 	if (!advance)
 		return;
 	r->sq_produced += advance;
-	qp->work |= qp->state == QP_ERR ? QP_WORK_FLUSH : QP_WORK_REQUEST;
+	qp->work |= qp->state == QP_ERR || qp->state == QP_SQE ? QP_WORK_FLUSH : QP_WORK_REQUEST;
 }
 
 /* Copy @units 16-byte units from the ring, which wraps at its end. */

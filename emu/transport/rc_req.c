@@ -191,7 +191,7 @@ static enum why message_part(struct tp *tp, struct emu_qp *qp, const struct rc_s
 	p->psn = psn_add(sent->psn, skip / qp->mtu_bytes);
 	p->packet_count = psn_count_of(bytes, qp->mtu_bytes);
 	p->is_solicited = is_last && w->is_solicited;
-	p->wants_ack = is_last;
+	p->wants_ack = is_last && transport_of(qp)->is_reliable;
 	p->imm = w->imm;
 	p->va = w->remote_addr;
 	p->rkey = w->rkey;

@@ -51,8 +51,8 @@ static struct judged rc_psn(struct request *q)
 	if (offset < 0)
 		return JUDGED(V_DUPLICATE, WHY_NONE);
 	if (offset > 0)
-		return JUDGED(q->answers->has_sent_nak ? V_DROP : V_NAK_SEQUENCE, WHY_PSN_AHEAD);
-	q->answers->has_sent_nak = false;
+		return JUDGED(q->answers->is_silent ? V_DROP : V_NAK_SEQUENCE, WHY_PSN_AHEAD);
+	q->answers->is_silent = false;
 	return NEXT;
 }
 
@@ -448,7 +448,7 @@ static void refuse(struct request *q, struct judged j)
 		return;
 	if (j.verdict == V_RNR)
 		syndrome |= qp->attr.min_rnr_timer & 31;
-	qp->answers.has_sent_nak = true;
+	qp->answers.is_silent = true;
 	answer_later(qp, syndrome, psn);
 	if (!refusals[j.verdict].fails_qp)
 		return;

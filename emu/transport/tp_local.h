@@ -66,7 +66,8 @@ uint32_t tp_srq_give(struct emu_qp *qp);
 
 /* ends.c: ends of work requests and of QPs */
 
-/* Complete the oldest outstanding send work request; with anything but success the QP fails. */
+/* Complete the oldest outstanding send work request; with anything but success the QP, or at least
+ * its send queue, fails. */
 void tp_sent_complete(struct tp *tp, struct emu_qp *qp, enum hw_status status, uint32_t bytes);
 /* Complete the receive in use. */
 void tp_recv_complete(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p, uint32_t bytes);

@@ -6,9 +6,11 @@
  */
 #include "emu/transport/rc.h"
 #include "emu/transport/tp.h"
+#include "emu/transport/uc.h"
 
 static const struct transport rc = {
-	.name = "RC", .hw = HW_RC, .bth = IB_RC, .is_connected = true, .is_direct = true,
+	.name = "RC", .hw = HW_RC, .bth = IB_RC, .is_connected = true, .is_reliable = true,
+	.is_direct = true,
 	.request = { rc_req_next, rc_req_sent, rc_req_unreadable },
 	.respond = { rc_resp_next, rc_resp_sent, rc_resp_unreadable },
 	.take = rc_take, .timer = rc_timer,
@@ -16,6 +18,8 @@ static const struct transport rc = {
 
 static const struct transport uc = {
 	.name = "UC", .hw = HW_UC, .bth = IB_UC, .is_connected = true,
+	.request = { rc_req_next, uc_req_sent, rc_req_unreadable },
+	.take = uc_take,
 };
 
 static const struct transport ud = {
@@ -23,23 +27,23 @@ static const struct transport ud = {
 };
 
 static const struct transport xrc_ini = {
-	.name = "XRC", .hw = HW_XRC, .bth = IB_XRC, .is_connected = true,
+	.name = "XRC", .hw = HW_XRC, .bth = IB_XRC, .is_connected = true, .is_reliable = true,
 };
 
 static const struct transport xrc_tgt = {
-	.name = "XRC", .hw = HW_XRC, .bth = IB_XRC, .is_connected = true,
+	.name = "XRC", .hw = HW_XRC, .bth = IB_XRC, .is_connected = true, .is_reliable = true,
 };
 
 static const struct transport dci = {
-	.name = "DC", .hw = HW_DCI, .bth = IB_DC,
+	.name = "DC", .hw = HW_DCI, .bth = IB_DC, .is_reliable = true,
 };
 
 static const struct transport dct = {
-	.name = "DC", .hw = HW_DCI, .bth = IB_DC,
+	.name = "DC", .hw = HW_DCI, .bth = IB_DC, .is_reliable = true,
 };
 
 static const struct transport dcr = {
-	.name = "DC", .hw = HW_DCI, .bth = IB_DC, .is_connected = true,
+	.name = "DC", .hw = HW_DCI, .bth = IB_DC, .is_reliable = true, .is_connected = true,
 };
 
 const struct transport *const transports[QPT_COUNT] = {

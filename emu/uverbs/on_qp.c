@@ -31,18 +31,24 @@
 static const struct qp_type_row {
 	uint8_t number;
 	bool is_here;
+	enum qp_type type;
 } qp_types[] = {
-	{ IB_UVERBS_QPT_RC, true }, { IB_UVERBS_QPT_UC, false }, { IB_UVERBS_QPT_UD, false },
-	{ IB_UVERBS_QPT_RAW_PACKET, false }, { IB_UVERBS_QPT_XRC_INI, false },
-	{ IB_UVERBS_QPT_XRC_TGT, false }, { IB_UVERBS_QPT_DRIVER, false },
+	{ IB_UVERBS_QPT_RC, true, QPT_RC },
+	{ IB_UVERBS_QPT_UC, true, QPT_UC },
+	{ IB_UVERBS_QPT_UD, false, QPT_UD },
+	{ .number = IB_UVERBS_QPT_RAW_PACKET }, { .number = IB_UVERBS_QPT_XRC_INI },
+	{ .number = IB_UVERBS_QPT_XRC_TGT }, { .number = IB_UVERBS_QPT_DRIVER },
 };
 
-static int type_check(struct uv_call *call, uint64_t type)
+static int type_find(struct uv_call *call, uint64_t number, enum qp_type *out)
 {
-	for (size_t i = 0; i < sizeof qp_types / sizeof *qp_types; i++)
-		if (qp_types[i].number == type)
-			return qp_types[i].is_here ? 0 :
-			       uv_refuse(call, WHY_CMD_UNSUPPORTED, -EOPNOTSUPP);
+	for (size_t i = 0; i < sizeof qp_types / sizeof *qp_types; i++) {
+		if (qp_types[i].number != number)
+			continue;
+		*out = qp_types[i].type;
+		return qp_types[i].is_here ? 0 :
+		       uv_refuse(call, WHY_CMD_UNSUPPORTED, -EOPNOTSUPP);
+	}
 	return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
 }
 
@@ -78,7 +84,6 @@ static int mlx5_check(struct uv_call *call, const struct mlx5_ib_create_qp *ask)
 static void init_fill(struct uv_call *call, struct qp_init *init,
 		      const struct mlx5_ib_create_qp *ask)
 {
-	init->type = QPT_RC;
 	init->buf_addr = ask->buf_addr;
 	init->db_addr = ask->db_addr;
 	init->sq_blocks = ask->sq_wqe_count;
@@ -96,7 +101,7 @@ static int create(struct uv_call *call, struct qp_init *init, uint64_t type, str
 {
 	const struct mlx5_ib_create_qp *ask = uv_in(call, UVERBS_ATTR_UHW_IN);
 	struct mlx5_ib_create_qp_resp reply = { 0 };
-	int ret = type_check(call, type);
+	int ret = type_find(call, type, &init->type);
 
 	if (!ret)
 		ret = mlx5_check(call, ask);

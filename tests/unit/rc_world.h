@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two connected RC QPs of one device, moved by hand: a test posts WQE bytes, then steps
- * packets one at a time, may lose any of them, and sees every completion.
+ * Two connected QPs of one device, RC unless asked otherwise, moved by hand: a test posts WQE
+ * bytes, then steps packets one at a time, may lose any of them, and sees every completion.
  *
  * No engine, no clock, no thread: this is the transport alone.
  */
@@ -85,9 +85,9 @@ static inline void *world_memory(size_t bytes)
 	return p;
 }
 
-static inline void side_init(struct world *w, struct side *s)
+static inline void side_init_of(struct world *w, struct side *s, enum qp_type type)
 {
-	struct qp_init init = { .type = QPT_RC, .pd = w->pd, .send_cq = w->cq, .recv_cq = w->cq,
+	struct qp_init init = { .type = type, .pd = w->pd, .send_cq = w->cq, .recv_cq = w->cq,
 		.async = w->async, .sq_blocks = WORLD_BLOCKS, .rq_count = WORLD_RECVS,
 		.rq_stride = WORLD_STRIDE };
 
@@ -102,6 +102,19 @@ static inline void side_init(struct world *w, struct side *s)
 			       KEY_REMOTE_READ | KEY_REMOTE_ATOMIC, &s->mr), 0);
 }
 
+static inline void side_init(struct world *w, struct side *s)
+{
+	side_init_of(w, s, QPT_RC);
+}
+
+/* What only RC has. */
+static inline uint32_t side_mask(const struct side *s, uint32_t mask)
+{
+	uint32_t reliable = A_MAX_DEST_RD | A_MIN_RNR | A_TIMEOUT | A_RETRY | A_RNR | A_MAX_RD;
+
+	return s->qp->type == QPT_RC ? mask : mask & ~reliable;
+}
+
 static inline void side_connect(struct world *w, struct side *s, uint32_t dest_qpn, uint32_t psn)
 {
 	struct qp_attr at = { .state = QP_INIT, .port = 1,
@@ -112,15 +125,15 @@ static inline void side_connect(struct world *w, struct side *s, uint32_t dest_q
 		.max_dest_rd_atomic = 4, .min_rnr_timer = 12,
 		.path = { .is_global = 1, .port = 1 } };
 	memcpy(at.path.dgid, w->dev.gid[0].raw, 16);
-	cr_assert_eq(qp_modify(&w->dev, s->qp, &at, A_STATE | A_AV | A_MTU | A_DEST_QPN | A_RQ_PSN |
-			       A_MAX_DEST_RD | A_MIN_RNR), 0);
+	cr_assert_eq(qp_modify(&w->dev, s->qp, &at, side_mask(s, A_STATE | A_AV | A_MTU |
+			       A_DEST_QPN | A_RQ_PSN | A_MAX_DEST_RD | A_MIN_RNR)), 0);
 	at = (struct qp_attr){ .state = QP_RTS, .timeout = 14, .retry_cnt = 2, .rnr_retry = 1,
 		.sq_psn = psn, .max_rd_atomic = 4 };
-	cr_assert_eq(qp_modify(&w->dev, s->qp, &at, A_STATE | A_TIMEOUT | A_RETRY | A_RNR |
-			       A_SQ_PSN | A_MAX_RD), 0);
+	cr_assert_eq(qp_modify(&w->dev, s->qp, &at, side_mask(s, A_STATE | A_TIMEOUT | A_RETRY |
+			       A_RNR | A_SQ_PSN | A_MAX_RD)), 0);
 }
 
-static inline struct world *world_new_at(uint32_t psn)
+static inline struct world *world_new_of(enum qp_type type, uint32_t psn)
 {
 	static int leases;
 	struct world *w = world_memory(sizeof *w);
@@ -148,11 +161,16 @@ static inline struct world *world_new_at(uint32_t psn)
 	cq.async = w->async;
 	cq.db_addr = (uintptr_t)(w->cq_record = world_memory(64));
 	cr_assert_eq(cq_create(dev, &cq, &w->cq), 0);
-	side_init(w, &w->a);
-	side_init(w, &w->b);
+	side_init_of(w, &w->a, type);
+	side_init_of(w, &w->b, type);
 	side_connect(w, &w->a, w->b.qp->qpn, psn);
 	side_connect(w, &w->b, w->a.qp->qpn, psn);
 	return w;
+}
+
+static inline struct world *world_new_at(uint32_t psn)
+{
+	return world_new_of(QPT_RC, psn);
 }
 
 static inline struct world *world_new(void)
@@ -253,25 +271,26 @@ static inline void world_deliver(struct world *w, struct emu_qp *to, const struc
 	w->last = *p;
 	if (w->loses && w->loses(w, p))
 		return;
-	if (to->state == QP_RTS)
-		rc_take(&w->tp, to, p);
+	if (to->state == QP_RTS || to->state == QP_SQE)
+		transport_of(to)->take(&w->tp, to, p);
+}
+
+static inline bool world_step_half(struct world *w, struct emu_qp *qp, const struct tp_half *h)
+{
+	struct ib_packet p;
+
+	if (!h->next || !h->next(&w->tp, qp, w->bytes_max, &p))
+		return false;
+	world_deliver(w, world_peer(w, qp), &p);
+	h->sent(&w->tp, qp, &p);
+	return true;
 }
 
 static inline bool world_step(struct world *w, struct emu_qp *qp)
 {
-	struct ib_packet p;
+	const struct transport *t = transport_of(qp);
 
-	if (rc_resp_next(&w->tp, qp, w->bytes_max, &p)) {
-		world_deliver(w, world_peer(w, qp), &p);
-		rc_resp_sent(&w->tp, qp, &p);
-		return true;
-	}
-	if (rc_req_next(&w->tp, qp, w->bytes_max, &p)) {
-		world_deliver(w, world_peer(w, qp), &p);
-		rc_req_sent(&w->tp, qp, &p);
-		return true;
-	}
-	return false;
+	return world_step_half(w, qp, &t->respond) || world_step_half(w, qp, &t->request);
 }
 
 /* Until nothing moves. */

@@ -21,6 +21,7 @@ uint64_t now_ms(void)
 void end_defaults(struct end_opts *opts)
 {
 	*opts = (struct end_opts){
+		.type = IBV_QPT_RC, .qkey = 0x11111111,
 		.qp_access = ACCESS_ALL, .mr_access = ACCESS_ALL,
 		.mtu = IBV_MTU_1024, .gid_index = GID_INDEX,
 		.timeout = 16, .retry = 7, .rnr_retry = 7, .min_rnr_timer = 1,
@@ -96,20 +97,41 @@ static int srq_create(struct end *e)
 	return e->srq ? 0 : errno;
 }
 
+#define OPS_UD	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
+#define OPS_UC	(OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
+#define OPS_RC	(OPS_UC | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | \
+		 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+
+/* What a QP type can be asked for, and which attributes take it to each state. */
+static const struct type_row {
+	uint64_t send_ops;
+	int init, rtr, rts;
+} types[] = {
+	[IBV_QPT_RC] = { OPS_RC, IBV_QP_ACCESS_FLAGS,
+		IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+		IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+		IBV_QP_MAX_QP_RD_ATOMIC },
+	[IBV_QPT_UC] = { OPS_UC, IBV_QP_ACCESS_FLAGS,
+		IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN, IBV_QP_SQ_PSN },
+	[IBV_QPT_UD] = { OPS_UD, IBV_QP_QKEY, 0, IBV_QP_SQ_PSN },
+};
+
 static int qp_create(struct end *e)
 {
 	struct ibv_qp_init_attr_ex init = {
 		.send_cq = e->cq[SEND_CQ], .recv_cq = e->cq[RECV_CQ], .srq = e->srq,
-		.cap = e->opts.cap, .qp_type = IBV_QPT_RC, .sq_sig_all = e->opts.sig_all,
+		.cap = e->opts.cap, .qp_type = e->opts.type, .sq_sig_all = e->opts.sig_all,
 		.pd = e->pd, .comp_mask = IBV_QP_INIT_ATTR_PD,
-		.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
-			IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
-			IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-			IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD,
+		.send_ops_flags = types[e->opts.type].send_ops,
+		.create_flags = e->opts.create_flags,
 	};
 
-	if (e->opts.is_extended) {
+	if (e->opts.create_flags)
+		init.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	if (e->opts.is_extended)
 		init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	if (e->opts.is_extended || e->opts.create_flags) {
 		e->qp = ibv_create_qp_ex(e->context, &init);
 	} else {
 		e->qp = ibv_create_qp(e->pd, (struct ibv_qp_init_attr *)&init);
@@ -159,6 +181,9 @@ void end_close(struct end *e)
 		ibv_destroy_qp(e->qp);
 	if (e->srq)
 		ibv_destroy_srq(e->srq);
+	for (unsigned i = 0; i < END_AHS_MAX; i++)
+		if (e->ah[i].ah)
+			ibv_destroy_ah(e->ah[i].ah);
 	for (unsigned i = 0; i < END_KEYS_MAX; i++)
 		end_deregister(e, i);
 	if (e->mr)
@@ -194,10 +219,11 @@ int end_to_init(struct end *e)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = e->opts.qp_access,
+		.qkey = e->opts.qkey,
 	};
 
 	return ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-			     IBV_QP_ACCESS_FLAGS);
+			     types[e->opts.type].init);
 }
 
 int end_to_rtr(struct end *e, const struct end_info *other)
@@ -212,9 +238,8 @@ int end_to_rtr(struct end *e, const struct end_info *other)
 				      .hop_limit = 64 } },
 	};
 
-	return ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-			     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-			     IBV_QP_MIN_RNR_TIMER);
+	e->other = *other;
+	return ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | types[e->opts.type].rtr);
 }
 
 int end_to_rts(struct end *e)
@@ -225,8 +250,7 @@ int end_to_rts(struct end *e)
 		.max_rd_atomic = e->opts.rd_atomic,
 	};
 
-	return ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-			     IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+	return ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | types[e->opts.type].rts);
 }
 
 int end_to(struct end *e, enum ibv_qp_state state)
@@ -251,6 +275,39 @@ int end_connect(struct end *e, const struct end_info *other)
 	return err;
 }
 
+static bool gid_is_zero(const union ibv_gid *gid)
+{
+	return !gid->global.subnet_prefix && !gid->global.interface_id;
+}
+
+struct ibv_ah *end_ah(struct end *e, const union ibv_gid *gid)
+{
+	struct ibv_ah_attr attr = {
+		.is_global = 1, .port_num = 1,
+		.grh = { .dgid = *gid, .sgid_index = e->opts.gid_index, .hop_limit = 64 },
+	};
+
+	for (unsigned i = 0; i < END_AHS_MAX; i++) {
+		struct end_ah *a = &e->ah[i];
+
+		if (a->ah && memcmp(&a->gid, gid, sizeof *gid))
+			continue;
+		if (!a->ah)
+			*a = (struct end_ah){ *gid, ibv_create_ah(e->pd, &attr) };
+		return a->ah;
+	}
+	errno = ENOSPC;
+	return NULL;
+}
+
+static int datagram_address(struct end *e, const struct work *work, struct ibv_send_wr *wr)
+{
+	wr->wr.ud.ah = end_ah(e, gid_is_zero(&work->gid) ? &e->other.gid : &work->gid);
+	wr->wr.ud.remote_qpn = work->remote_qpn ? work->remote_qpn : e->other.qpn;
+	wr->wr.ud.remote_qkey = e->opts.qkey ^ work->qkey_error;
+	return wr->wr.ud.ah ? 0 : errno;
+}
+
 static bool is_atomic(enum ibv_wr_opcode opcode)
 {
 	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
@@ -273,9 +330,14 @@ int end_post(struct end *e, const struct work *work)
 		wr.wr.atomic.rkey = copy.rkey;
 		wr.wr.atomic.compare_add = copy.compare_add;
 		wr.wr.atomic.swap = copy.swap;
-	} else {
+	} else if (e->opts.type != IBV_QPT_UD) {
 		wr.wr.rdma.remote_addr = copy.remote_addr;
 		wr.wr.rdma.rkey = copy.rkey;
+	} else {
+		int err = datagram_address(e, work, &wr);
+
+		if (err)
+			return err;
 	}
 	return ibv_post_send(e->qp, &wr, &bad);
 }

@@ -18,6 +18,8 @@
 #define GID_INDEX	3	/* RoCE v2, IPv4: the usual choice on ConnectX */
 #define END_KEYS_MAX	8
 #define END_SGE_MAX	30
+#define END_AHS_MAX	4
+#define GRH_BYTES	40	/* in front of each received datagram */
 
 #define ACCESS_ALL (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
 		    IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
@@ -25,6 +27,9 @@
 enum end_queue { SEND_CQ, RECV_CQ };
 
 struct end_opts {
+	enum ibv_qp_type type;		/* RC, UC or UD */
+	unsigned create_flags;
+	uint32_t qkey;
 	unsigned qp_access, mr_access;
 	enum ibv_mtu mtu;
 	uint8_t timeout, retry, rnr_retry, min_rnr_timer, rd_atomic, dest_rd_atomic;
@@ -70,6 +75,11 @@ struct end {
 	struct ibv_cq *cq[2];		/* by enum end_queue */
 	struct ibv_qp *qp;
 	struct ibv_srq *srq;		/* NULL: the QP has its own receives */
+	struct end_info other;		/* whom it was connected to */
+	struct end_ah {
+		union ibv_gid gid;
+		struct ibv_ah *ah;
+	} ah[END_AHS_MAX];		/* UD: made when first needed */
 	uint8_t *buf;
 	struct ibv_mr *mr;
 	struct end_key key[END_KEYS_MAX];
@@ -92,6 +102,10 @@ struct work {
 	uint32_t rkey;
 	uint32_t imm;			/* host order; for SEND_WITH_INV the rkey */
 	uint64_t compare_add, swap;
+	/* UD; zero: the other end's */
+	union ibv_gid gid;
+	uint32_t remote_qpn;
+	uint32_t qkey_error;		/* xor-ed to the end's own Q_Key */
 	unsigned sge_count;
 	struct ibv_sge sge[END_SGE_MAX];
 };
@@ -105,6 +119,9 @@ struct ibv_context *device_open(void);
 int end_open(struct end *e, const struct end_opts *opts, const struct end *shared);
 void end_close(struct end *e);
 void end_describe(const struct end *e, struct end_info *out);
+
+/* The address handle of @gid; NULL with errno. */
+struct ibv_ah *end_ah(struct end *e, const union ibv_gid *gid);
 
 /* Move the QP towards opts.state; each takes the options' values. */
 int end_to_init(struct end *e);
