@@ -72,6 +72,20 @@ static inline void ib_lid_as_gid(uint16_t lid, uint8_t gid[16])
 	memcpy(gid, form, sizeof form);
 }
 
+/* IPv4 addresses are GIDs in the form of a mapped address. */
+static inline bool ib_is_ipv4(const uint8_t gid[16])
+{
+	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(gid, prefix, sizeof prefix);
+}
+
+/* ffxx:..., or an IPv4 group. */
+static inline bool ib_is_multicast(const uint8_t gid[16])
+{
+	return gid[0] == 0xff || (ib_is_ipv4(gid) && gid[12] >> 4 == 0xe);
+}
+
 /* What a receiver of datagrams is told of the way, or a DC target of its initiator. */
 struct ib_extra {
 	uint32_t qkey;			/* DETH */

@@ -26,6 +26,7 @@ enum { WIDTH_4X = 2, SPEED_EDR = 32, SPEED_HDR = 64, SPEED_NDR = 128 };
 	.max_cq = 1u << 24, .max_cqe = (1u << 22) - 1, .max_mr = 1u << 24,	\
 	.max_pd = 1u << 23, .max_rd_atomic = 16,				\
 	.max_srq = 1u << 23, .max_srq_wr = 32767, .max_srq_sge = 31,		\
+	.max_ah = 1u << 24,							\
 	.max_send_wqebb = 1u << 15, .max_sq_desc_bytes = 1024, .max_rq_desc_bytes = 512, \
 	.comp_vectors = 4, .active_width = WIDTH_4X
 

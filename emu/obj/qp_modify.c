@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include "emu/obj/obj.h"
+#include "emu/obj/path.h"
 #include "emu/obj/srq.h"
 #include "hw-models/ib_packet.h"
 
@@ -37,19 +38,6 @@ static bool port_fits(uint8_t port)
 	return port >= 1 && port <= PORT_COUNT;
 }
 
-static bool is_zero(const uint8_t gid[16])
-{
-	static const uint8_t zero[16];
-
-	return !memcmp(gid, zero, sizeof zero);
-}
-
-static bool sgid_fits(const struct emu_dev *dev, uint8_t index)
-{
-	return index < dev->gid_count && index < dev->profile->gid_table &&
-	       !is_zero(dev->gid[index].raw);
-}
-
 /* The port that the QP has, or is being given. */
 static uint8_t port_of(const struct ask *a)
 {
@@ -58,13 +46,7 @@ static uint8_t port_of(const struct ask *a)
 
 static bool av_fits(const struct ask *a)
 {
-	const struct qp_path *path = &a->attr->path;
-
-	if (!port_fits(path->port) || path->port != port_of(a))
-		return false;
-	if (!path->is_global)
-		return a->dev->profile->link != HW_LINK_ETHERNET;
-	return sgid_fits(a->dev, path->sgid_index) && !is_zero(path->dgid);
+	return a->attr->path.port == port_of(a) && !path_check(a->dev, &a->attr->path);
 }
 
 static bool alt_fits(const struct ask *a)
@@ -159,15 +141,12 @@ static uint32_t misfit(const struct ask *a)
 	return 0;
 }
 
-/* The kernel's core looks the source GID up before anything else sees the address, and an
- * empty entry of the table has an errno of its own there. */
+/* An empty entry of the GID table has an errno of its own. */
 static int misfit_errno(const struct ask *a, uint32_t attribute)
 {
-	const struct qp_path *path = &a->attr->path;
+	int rc = attribute == A_AV ? path_check(a->dev, &a->attr->path) : 0;
 
-	if (attribute != A_AV || !path->is_global || sgid_fits(a->dev, path->sgid_index))
-		return -EINVAL;
-	return path->sgid_index < a->dev->profile->gid_table ? -ENODATA : -EINVAL;
+	return rc ? rc : -EINVAL;
 }
 
 /* --- what is stored --- */

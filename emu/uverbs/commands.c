@@ -139,7 +139,17 @@ const struct uv_method uv_commands[] = {
 		CORE_AT(UV_SRQ, UV_DESTROY, OBJ_SRQ, ib_uverbs_destroy_srq, srq_handle),
 		CORE_OUT(ib_uverbs_destroy_srq_resp, events_reported)),
 
-	ABSENT(CREATE_AH), ABSENT(DESTROY_AH), ABSENT(REREG_MR), ABSENT(ALLOC_MW),
+	COMMAND(CREATE_AH, on_create_ah,
+		CORE_IN(ib_uverbs_create_ah, attr),
+		CORE_AT(UV_PD, UV_USE, OBJ_PD, ib_uverbs_create_ah, pd_handle),
+		CORE_OUT(ib_uverbs_create_ah_resp, ah_handle),
+		CORE_AT(UV_MADE, UV_NEW, OBJ_AH, ib_uverbs_create_ah_resp, ah_handle),
+		UHW_OUT(struct mlx5_ib_create_ah_resp)),
+	COMMAND(DESTROY_AH, on_destroy_ah_legacy,
+		CORE_IN(ib_uverbs_destroy_ah, ah_handle),
+		CORE_AT(UV_AH, UV_DESTROY, OBJ_AH, ib_uverbs_destroy_ah, ah_handle)),
+
+	ABSENT(REREG_MR), ABSENT(ALLOC_MW),
 	ABSENT(DEALLOC_MW), ABSENT(POLL_CQ), ABSENT(REQ_NOTIFY_CQ), ABSENT(POST_SEND),
 	ABSENT(POST_RECV), ABSENT(ATTACH_MCAST), ABSENT(DETACH_MCAST),
 	ABSENT(POST_SRQ_RECV),

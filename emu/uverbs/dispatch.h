@@ -73,7 +73,10 @@ extern const unsigned uv_command_count;
 #define UV_IN_BYTES_MAX		512		/* of all inputs of one row */
 
 /* Numbers of the objects inside write structures; ids beside UVERBS_ATTR_CORE_IN and so on. */
-enum { UV_PD = 0x10, UV_MR, UV_CQ, UV_RECV_CQ, UV_QP, UV_CHANNEL, UV_MADE, UV_MADE_FD, UV_SRQ };
+enum {
+	UV_PD = 0x10, UV_MR, UV_CQ, UV_RECV_CQ, UV_QP, UV_CHANNEL, UV_MADE, UV_MADE_FD, UV_SRQ,
+	UV_AH,
+};
 
 /* What the application gave for a row. */
 struct uv_given {

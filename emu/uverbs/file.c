@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "emu/engine/engine.h"
+#include "emu/obj/ah.h"
 #include "emu/obj/srq.h"
 #include "emu/uverbs/file.h"
 #include "emu/uverbs/uverbs.h"
@@ -282,6 +283,12 @@ static void counters_object_destroy(struct uv_file *file, struct emu_obj *obj)
 	free(obj);
 }
 
+static void ah_object_destroy(struct uv_file *file, struct emu_obj *obj)
+{
+	(void)file;
+	ah_destroy((struct emu_ah *)obj);
+}
+
 static void channel_object_destroy(struct uv_file *file, struct emu_obj *obj)
 {
 	(void)file;
@@ -295,6 +302,7 @@ static void (*const destroys[OBJ_TYPE_COUNT])(struct uv_file *, struct emu_obj *
 	[OBJ_ASYNC] = channel_object_destroy,
 	[OBJ_SRQ] = srq_object_destroy,
 	[OBJ_COUNTERS] = counters_object_destroy,
+	[OBJ_AH] = ah_object_destroy,
 };
 
 void file_object_destroy(struct uv_file *file, struct emu_obj *obj)
@@ -304,6 +312,7 @@ void file_object_destroy(struct uv_file *file, struct emu_obj *obj)
 
 /* Users before what they use. */
 static const enum obj_type close_order[] = {
+	OBJ_AH,
 	OBJ_QP,
 	OBJ_SRQ,
 	OBJ_CQ,

@@ -52,6 +52,10 @@ int on_query_srq(struct uv_call *call);
 int on_destroy_srq(struct uv_call *call);
 int on_destroy_srq_legacy(struct uv_call *call);
 
+int on_create_ah(struct uv_call *call);
+int on_destroy_ah(struct uv_call *call);
+int on_destroy_ah_legacy(struct uv_call *call);
+
 int on_create_comp_channel(struct uv_call *call);
 int on_alloc_async(struct uv_call *call);
 /* A new async file for the write() GET_CONTEXT, as on_alloc_async(). */

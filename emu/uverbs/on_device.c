@@ -187,6 +187,7 @@ static const uint8_t object_types[] = {
 	[UVERBS_OBJECT_PD] = OBJ_PD, [UVERBS_OBJECT_CQ] = OBJ_CQ,
 	[UVERBS_OBJECT_QP] = OBJ_QP, [UVERBS_OBJECT_MR] = OBJ_MR,
 	[UVERBS_OBJECT_SRQ] = OBJ_SRQ,
+	[UVERBS_OBJECT_AH] = OBJ_AH,
 };
 
 static uint32_t handles_list(const struct uv_call *call, enum obj_type type, uint32_t *list,
@@ -243,6 +244,7 @@ static void device_fill(const struct emu_dev *dev, struct ib_uverbs_query_device
 		.max_srq_sge = p->max_srq_sge,
 		.max_qp_rd_atom = p->max_rd_atomic,
 		.max_res_rd_atom = p->max_qp * p->max_rd_atomic,
+		.max_ah = p->max_ah,
 		.max_qp_init_rd_atom = p->max_rd_atomic, .atomic_cap = ATOMIC_HCA,
 		.max_pkeys = DEVICE_PKEYS, .local_ca_ack_delay = CA_ACK_DELAY,
 		.phys_port_cnt = 1,

@@ -144,7 +144,7 @@ Test(uv_device, query_device_says_what_works_and_no_more)
 	CHECK_INT(r.base.max_srq_wr, 32767);
 	CHECK_INT(r.base.max_srq_sge, 31);
 	CHECK_INT(r.base.max_mw, 0);
-	CHECK_INT(r.base.max_ah, 0);
+	CHECK_INT(r.base.max_ah, 1 << 24);
 	CHECK_INT(r.base.max_mcast_grp, 0);
 	CHECK_INT(r.odp_caps.general_caps, 0);
 	CHECK_INT(r.max_dm_size, 0);

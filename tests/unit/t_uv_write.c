@@ -109,7 +109,6 @@ Test(uv_write, handles_are_found_inside_the_structures)
 Test(uv_write, unknown_and_absent_commands_differ)
 {
 	static const struct { uint64_t command; int rc; enum why why; } rows[] = {
-		{ IB_USER_VERBS_CMD_CREATE_AH, -EOPNOTSUPP, WHY_CMD_UNSUPPORTED },
 		{ IB_USER_VERBS_CMD_REREG_MR, -EOPNOTSUPP, WHY_CMD_UNSUPPORTED },
 		{ IB_USER_VERBS_CMD_POST_SRQ_RECV, -EOPNOTSUPP, WHY_CMD_UNSUPPORTED },
 		{ IB_USER_VERBS_CMD_FLAG_EXTENDED | 50, -EOPNOTSUPP, WHY_CMD_UNSUPPORTED },
