@@ -56,6 +56,7 @@ const struct uv_method uv_commands[] = {
 		CORE_IN(ib_uverbs_alloc_pd, response),
 		CORE_OUT(ib_uverbs_alloc_pd_resp, pd_handle),
 		CORE_AT(UV_MADE, UV_NEW, OBJ_PD, ib_uverbs_alloc_pd_resp, pd_handle),
+		UHW_IGNORED,
 		UHW_OUT(struct mlx5_ib_alloc_pd_resp)),
 	COMMAND(DEALLOC_PD, on_dealloc_pd_legacy,
 		CORE_IN(ib_uverbs_dealloc_pd, pd_handle),
@@ -64,7 +65,8 @@ const struct uv_method uv_commands[] = {
 		CORE_IN(ib_uverbs_reg_mr, access_flags),
 		CORE_AT(UV_PD, UV_USE, OBJ_PD, ib_uverbs_reg_mr, pd_handle),
 		CORE_OUT(ib_uverbs_reg_mr_resp, rkey),
-		CORE_AT(UV_MADE, UV_NEW, OBJ_MR, ib_uverbs_reg_mr_resp, mr_handle)),
+		CORE_AT(UV_MADE, UV_NEW, OBJ_MR, ib_uverbs_reg_mr_resp, mr_handle),
+		UHW_IGNORED),
 	COMMAND(DEREG_MR, on_dereg_mr_legacy,
 		CORE_IN(ib_uverbs_dereg_mr, mr_handle),
 		CORE_AT(UV_MR, UV_DESTROY, OBJ_MR, ib_uverbs_dereg_mr, mr_handle)),
@@ -208,12 +210,14 @@ int uv_command_take(struct uv_call *call, uint16_t id, const struct uv_given *gi
 	return uv_take(call, (unsigned)row, given);
 }
 
-int uv_command_check(struct uv_call *call)
+int uv_command_check(struct uv_call *call, bool wants_answer)
 {
 	for (unsigned i = 0; i < call->method->attr_count; i++) {
 		const struct uv_attr *row = &call->method->attr[i];
 
 		if (row->place != UV_ATTR || !is_core(row->id) || call->slot[i].is_given)
+			continue;
+		if (row->id == UVERBS_ATTR_CORE_OUT && !wants_answer)
 			continue;
 		call->culprit = row->id;
 		return uv_refuse(call, WHY_CMD_ATTRIBUTES, -ENOSPC);
@@ -234,7 +238,7 @@ static int invoke_take(struct uv_call *outer, struct uv_call *inner)
 		int row = uv_row_find(outer->method, invoke_buffers[i]);
 
 		if (invoke_buffers[i] == UVERBS_ATTR_UHW_IN)
-			ret = uv_command_check(inner);
+			ret = uv_command_check(inner, true);
 		if (!ret && outer->slot[row].is_given)
 			ret = uv_command_take(inner, invoke_buffers[i], &outer->slot[row].given);
 	}

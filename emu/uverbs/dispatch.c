@@ -313,7 +313,7 @@ static int mandatory_check(struct uv_call *call)
 	return 0;
 }
 
-/* Handles inside CORE_IN become given numbers.  -1 names no channel. */
+/* Handles inside CORE_IN become given numbers.  A negative one names no channel. */
 static void core_number_take(struct uv_call *call, const struct uv_attr *row, struct uv_slot *slot)
 {
 	const uint8_t *core = uv_in(call, UVERBS_ATTR_CORE_IN);
@@ -322,7 +322,7 @@ static void core_number_take(struct uv_call *call, const struct uv_attr *row, st
 	if (row->applies && !row->applies(core))
 		return;
 	memcpy(&number, core + row->at, sizeof number);
-	slot->is_given = row->kind != UV_FD_USE || (int32_t)number != -1;
+	slot->is_given = row->kind != UV_FD_USE || (int32_t)number >= 0;
 	slot->given.addr = row->kind == UV_FD_USE ? (uint64_t)(int64_t)(int32_t)number : number;
 }
 

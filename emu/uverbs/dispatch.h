@@ -168,6 +168,7 @@ void uv_call_drop(struct uv_call *call);
 int uv_command_set(struct uv_call *call, uint32_t command);
 /* Take what was given for a buffer of a write command; one that it does not know is ignored. */
 int uv_command_take(struct uv_call *call, uint16_t id, const struct uv_given *given);
-/* Both core structures must be there, where the command has them.  -ENOSPC */
-int uv_command_check(struct uv_call *call);
+/* Both core structures must be there, where the command has them; CORE_OUT only if the caller
+ * @wants_answer.  -ENOSPC */
+int uv_command_check(struct uv_call *call, bool wants_answer);
 #endif

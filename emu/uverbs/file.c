@@ -130,7 +130,9 @@ int file_event_fd_find(struct uv_file *file, int64_t fd, enum obj_type type, str
 {
 	struct stat st;
 
-	if (fd < 0 || fd > INT32_MAX || fstat((int)fd, &st))
+	if (fd != (int)fd)
+		return -EINVAL;
+	if (fstat((int)fd, &st))
 		return -EBADF;
 	for (unsigned i = 0; i < file->event_fd_count; i++) {
 		struct uv_event_fd *e = &file->event_fd[i];

@@ -66,7 +66,7 @@ int file_handle_find(struct uv_file *file, uint64_t handle, enum obj_type type,
 /* Remember the channel behind @fd.  0, -ENOMEM */
 int file_event_fd_add(struct uv_file *file, struct emu_obj *obj, int fd);
 void file_event_fd_drop(struct uv_file *file, struct emu_obj *obj);
-/* -EBADF: no descriptor of a channel of this file and type. */
+/* -EBADF: no descriptor of a channel of this file and type; -EINVAL: no descriptor can be that. */
 int file_event_fd_find(struct uv_file *file, int64_t fd, enum obj_type type, struct emu_obj **out);
 
 /* Destroy an object of any type that nothing uses; forgets it in the engine before. */

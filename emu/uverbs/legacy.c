@@ -31,6 +31,13 @@ static int refuse_frame(struct uv_call *call, int error)
 	return uv_refuse(call, WHY_CMD_ATTRIBUTES, error);
 }
 
+/* What a plain command has behind its core structures is the driver's, if it takes driver data. */
+static bool takes_driver_data(const struct uv_method *method)
+{
+	return uv_row_find(method, UVERBS_ATTR_UHW_IN) >= 0 ||
+	       uv_row_find(method, UVERBS_ATTR_UHW_OUT) >= 0;
+}
+
 /* Driver data follows the core structures directly, on both sides. */
 static void layout_split(struct layout *l, uint64_t in, unsigned in_bytes, unsigned core_in,
 			 uint64_t out, unsigned out_bytes, unsigned core_out)
@@ -50,6 +57,7 @@ static int layout_plain(struct uv_call *call, const struct ib_uverbs_cmd_hdr *he
 {
 	unsigned in_min = row_min(call->method, UVERBS_ATTR_CORE_IN);
 	unsigned out_min = row_min(call->method, UVERBS_ATTR_CORE_OUT);
+	bool has_driver_data = takes_driver_data(call->method);
 	unsigned in_bytes, out_bytes = header->out_words * 4u;
 	uint64_t response = 0;
 
@@ -61,8 +69,10 @@ static int layout_plain(struct uv_call *call, const struct ib_uverbs_cmd_hdr *he
 		return refuse_frame(call, -ENOSPC);
 	if (out_min && mem_copy_in(&response, addr + sizeof *header, sizeof response))
 		return -EFAULT;
-	layout_split(out, addr + sizeof *header, in_bytes, in_min, response,
-		     out_min ? out_bytes : 0, out_min);
+	if (!out_min)
+		out_bytes = 0;
+	layout_split(out, addr + sizeof *header, in_bytes, has_driver_data ? in_min : in_bytes,
+		     response, out_bytes, has_driver_data ? out_min : out_bytes);
 	return 0;
 }
 
@@ -94,14 +104,15 @@ static int buffer_take(struct uv_call *call, uint16_t id, const struct uv_given 
 	return given->bytes ? uv_command_take(call, id, given) : 0;
 }
 
-static int layout_take(struct uv_call *call, const struct layout *l)
+/* An extended command that gives no address wants no answer. */
+static int layout_take(struct uv_call *call, const struct layout *l, bool wants_answer)
 {
 	int ret = buffer_take(call, UVERBS_ATTR_CORE_IN, &l->core_in);
 
 	if (!ret)
 		ret = buffer_take(call, UVERBS_ATTR_CORE_OUT, &l->core_out);
 	if (!ret)
-		ret = uv_command_check(call);
+		ret = uv_command_check(call, wants_answer);
 	if (!ret)
 		ret = buffer_take(call, UVERBS_ATTR_UHW_IN, &l->uhw_in);
 	if (!ret)
@@ -113,6 +124,7 @@ static int write_run(struct uv_call *call, uint64_t addr, size_t bytes)
 {
 	struct ib_uverbs_cmd_hdr header;
 	struct layout layout;
+	bool is_extended;
 	int ret;
 
 	if (bytes < sizeof header)
@@ -122,12 +134,13 @@ static int write_run(struct uv_call *call, uint64_t addr, size_t bytes)
 	ret = uv_command_set(call, header.command);
 	if (ret)
 		return ret;
-	if (header.command & IB_USER_VERBS_CMD_FLAG_EXTENDED)
+	is_extended = header.command & IB_USER_VERBS_CMD_FLAG_EXTENDED;
+	if (is_extended)
 		ret = layout_extended(call, &header, addr, bytes, &layout);
 	else
 		ret = layout_plain(call, &header, addr, bytes, &layout);
 	if (!ret)
-		ret = layout_take(call, &layout);
+		ret = layout_take(call, &layout, !is_extended || layout.core_out.addr);
 	return ret ? ret : uv_call_run(call);
 }
 

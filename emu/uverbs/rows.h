@@ -33,17 +33,20 @@
 #define UHW_OUT(type) \
 	ROW(UVERBS_ATTR_UHW_OUT, UV_OUT, UV_OPTIONAL, .size = sizeof(type), .grows = true, \
 	    .keeps_tail = true)
+/* Driver data that the command takes and this driver does not look at. */
+#define UHW_IGNORED		RAW(UVERBS_ATTR_UHW_IN, 0)
 
 /* Objects.  A type of OBJ_NONE is one that this device never has. */
 #define NEW(id, type)		ROW(id, UV_NEW, UV_MANDATORY, .obj = type)
 #define USE(id, type, need)	ROW(id, UV_USE, need, .obj = type)
 #define DESTROY(id, type)	ROW(id, UV_DESTROY, UV_MANDATORY, .obj = type)
-#define FD_NEW(id)		ROW(id, UV_FD_NEW, UV_MANDATORY, .obj = OBJ_NONE)
+#define FD_NEW(id, type)	ROW(id, UV_FD_NEW, UV_MANDATORY, .obj = type)
 #define FD_USE(id, type)	ROW(id, UV_FD_USE, UV_OPTIONAL, .obj = type)
 
-/* Write commands: the core structures, and the numbers inside them. */
+/* Write commands: the core structures, and the numbers inside them.  That CORE_OUT is there
+ * where it must be is for uv_command_check(). */
 #define CORE_IN(type, last)	IN_STRUCT(UVERBS_ATTR_CORE_IN, struct type, last, UV_MANDATORY)
-#define CORE_OUT(type, last)	OUT_STRUCT(UVERBS_ATTR_CORE_OUT, struct type, last, UV_MANDATORY)
+#define CORE_OUT(type, last)	OUT_STRUCT(UVERBS_ATTR_CORE_OUT, struct type, last, UV_OPTIONAL)
 #define CORE_AT(id, kind, type, in, field) \
 	ROW(id, kind, UV_MANDATORY, .obj = type, .place = UV_CORE, .at = offsetof(struct in, field))
 
