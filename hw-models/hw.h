@@ -175,7 +175,7 @@ struct hw_cqe {
 	uint64_t timestamp;
 	uint32_t src_qpn;		/* UD and DC receives */
 	uint16_t slid;			/* InfiniBand */
-	uint8_t path_bits;
+	uint8_t path_bits;		/* InfiniBand: low 7 bits of the DLID */
 	uint8_t sl;			/* InfiniBand */
 	uint8_t l3;			/* RoCE: 0 GRH (v1), 1 IPv6, 2 IPv4 */
 	uint8_t grh;			/* 0 none, 1 in the buffer, 2 in the CQE */
@@ -183,8 +183,12 @@ struct hw_cqe {
 	uint8_t l4_type, l3_type;
 	uint16_t vlan;
 	bool has_vlan;
-	uint8_t format;			/* 1, 2: data in the CQE; see inline_bytes */
-	const uint8_t *inline_bytes;	/* 32 or 64 of them */
+	uint32_t rx_hash;		/* RSS */
+	uint8_t rx_hash_type;
+	uint8_t format;			/* 1: the message, at most 32 bytes, is in the CQE, where
+					 * src_qpn to rx_hash_type would be; 2: it stands before
+					 * the CQE, and the caller writes those 64 bytes */
+	const uint8_t *inline_bytes;	/* format 1: `bytes` of them */
 };
 
 /* The 64 bytes of a CQE with owner bit @owner (0 or 1) already in the last byte. */

@@ -40,8 +40,36 @@ static void imm_write(struct mlx5_cqe *out, const struct hw_cqe *cqe)
 		out->dw[9].raw = cqe->imm;
 }
 
+static void header_write(struct mlx5_cqe *out, const struct hw_cqe *cqe)
+{
+	mlx5_cqe_set_rx_hash(out, cqe->rx_hash);
+	mlx5_cqe_set_rx_hash_type(out, cqe->rx_hash_type);
+	mlx5_cqe_set_path_bits(out, cqe->path_bits);
+	mlx5_cqe_set_slid(out, cqe->slid);
+	mlx5_cqe_set_grh(out, cqe->grh);
+	mlx5_cqe_set_sl_l3(out, cqe->sl | cqe->l3);	/* a port has one of them */
+	mlx5_cqe_set_src_qpn(out, cqe->src_qpn);
+	mlx5_cqe_set_checks_ok(out, cqe->checks_ok);
+	mlx5_cqe_set_l4_type(out, cqe->l4_type);
+	mlx5_cqe_set_l3_type(out, cqe->l3_type);
+	mlx5_cqe_set_has_vlan(out, cqe->has_vlan);
+	mlx5_cqe_set_vlan(out, cqe->vlan);
+}
+
+/* The first half says how the packet came, or is the message. */
+static void front_write(struct mlx5_cqe *out, const struct hw_cqe *cqe)
+{
+	if (cqe->format != MLX5_CQE_DATA_32) {
+		header_write(out, cqe);
+		return;
+	}
+	assert(cqe->bytes <= MLX5_CQE_INLINE_BYTES);
+	memcpy(out, cqe->inline_bytes, cqe->bytes);
+}
+
 static void success_write(struct mlx5_cqe *out, const struct hw_cqe *cqe, unsigned owner)
 {
+	front_write(out, cqe);
 	mlx5_cqe_set_user_index(out, cqe->user_index);
 	imm_write(out, cqe);
 	mlx5_cqe_set_byte_count(out, cqe->bytes);
@@ -51,6 +79,7 @@ static void success_write(struct mlx5_cqe *out, const struct hw_cqe *cqe, unsign
 	mlx5_cqe_set_qpn(out, cqe->qpn);
 	mlx5_cqe_set_wqe_counter(out, cqe->wqe_counter);
 	mlx5_cqe_set_kind(out, cqe->kind);
+	mlx5_cqe_set_format(out, cqe->format);
 	mlx5_cqe_set_solicited(out, cqe->is_solicited);
 	mlx5_cqe_set_owner(out, owner);
 }

@@ -12,6 +12,7 @@
 #include "hw-models/fields.h"
 
 #define MLX5_CQE_BYTES		64
+#define MLX5_CQE_INLINE_BYTES	32	/* of a message that format 1 has in front */
 #define MLX5_CQE_OP_OWN_BYTE	63	/* last byte to be written: it hands the CQE over */
 
 /*
@@ -59,10 +60,17 @@
 	F(mlx5_cqe, wqe_counter,  15, 31, 16, "producer index of the WQE")           \
 	F(mlx5_cqe, signature,    15, 15,  8, "xor checksum, not filled in")         \
 	F(mlx5_cqe, kind,         15,  7,  4, "enum hw_cqe_kind")                    \
-	F(mlx5_cqe, format,       15,  3,  2, "0 no data in the CQE")                \
+	F(mlx5_cqe, format,       15,  3,  2, "enum mlx5_cqe_format")                \
 	F(mlx5_cqe, solicited,    15,  1,  1, "raises a solicited event")            \
 	F(mlx5_cqe, owner,        15,  0,  0, "flips with each round of the ring")
 FIELD_FORMAT(mlx5_cqe, MLX5_CQE_FIELDS, MLX5_CQE_BYTES);
+
+enum mlx5_cqe_format {
+	MLX5_CQE_NO_DATA,
+	MLX5_CQE_DATA_32,		/* instead of the first 32 bytes              */
+	MLX5_CQE_DATA_64,		/* in the first half of a 128-byte entry       */
+	MLX5_CQE_COMPRESSED,		/* never written here                           */
+};
 
 /*
  * A failed one.  Zero where nothing is listed.

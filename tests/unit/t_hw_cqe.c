@@ -78,6 +78,61 @@ Test(cqe, resize_and_invalid_are_an_opcode_and_an_owner)
 		  0, 0, 0, 0xf0);
 }
 
+Test(cqe, datagram_says_how_it_came_to_an_infiniband_port)
+{
+	struct hw_cqe cqe = {
+		.kind = HW_CQE_RECV, .qpn = 0x11d, .bytes = 140, .src_qpn = 0xabcdef,
+		.slid = 0x1234, .path_bits = 0x7f, .sl = 0xf, .grh = 1, .checks_ok = 7,
+	};
+
+	CHECK_CQE(&cqe, 0, ZERO4, ZERO4, ZERO4, ZERO4, 0x00, 0x7f, 0, 0, 0, 0, 0x12, 0x34,
+		  0x1f, 0xab, 0xcd, 0xef, 0x07, 0, 0, 0,
+		  ZERO4, ZERO4, ZERO4, 0, 0, 0, 140, ZERO4, ZERO4,
+		  0x00, 0x00, 0x01, 0x1d, 0, 0, 0, 0x20);
+}
+
+Test(cqe, datagram_says_how_it_came_to_an_ethernet_port)
+{
+	struct hw_cqe cqe = {
+		.kind = HW_CQE_RECV, .qpn = 0x11d, .bytes = 140, .src_qpn = 1, .l3 = 2, .grh = 2,
+		.checks_ok = 3, .l4_type = 2, .l3_type = 2, .has_vlan = true, .vlan = 0xe064,
+		.rx_hash = 0xaabbccdd, .rx_hash_type = 0x84,
+	};
+
+	CHECK_CQE(&cqe, 1, ZERO4, ZERO4, ZERO4, 0xaa, 0xbb, 0xcc, 0xdd, 0x84, 0, 0, 0, ZERO4,
+		  0x22, 0, 0, 1, 0x03, 0x29, 0xe0, 0x64,
+		  ZERO4, ZERO4, ZERO4, 0, 0, 0, 140, ZERO4, ZERO4,
+		  0x00, 0x00, 0x01, 0x1d, 0, 0, 0, 0x21);
+}
+
+Test(cqe, short_message_stands_in_front)
+{
+	static const uint8_t data[32] = { 1, 2, 3, [31] = 32 };
+	struct hw_cqe cqe = {
+		.kind = HW_CQE_RECV, .qpn = 0x11d, .bytes = 3, .format = 1, .inline_bytes = data,
+		.slid = 0xffff, .src_qpn = 0xffffff,	/* there is no room for them */
+	};
+
+	CHECK_CQE(&cqe, 0, 1, 2, 3, 0, ZERO4, ZERO4, ZERO4, ZERO4, ZERO4, ZERO4, ZERO4,
+		  ZERO4, ZERO4, ZERO4, 0, 0, 0, 3, ZERO4, ZERO4,
+		  0x00, 0x00, 0x01, 0x1d, 0, 0, 0, 0x24);
+	cqe.kind = HW_CQE_REQ;
+	cqe.wqe_opcode = 0x10;
+	cqe.bytes = 32;
+	CHECK_CQE(&cqe, 0, 1, 2, 3, 0, ZERO4, ZERO4, ZERO4, ZERO4, ZERO4, ZERO4, 0, 0, 0, 32,
+		  ZERO4, ZERO4, ZERO4, 0, 0, 0, 32, ZERO4, ZERO4,
+		  0x10, 0x00, 0x01, 0x1d, 0, 0, 0, 0x04);
+}
+
+Test(cqe, longer_message_stands_before_it)
+{
+	struct hw_cqe cqe = { .kind = HW_CQE_RECV, .qpn = 5, .bytes = 64, .format = 2,
+			      .slid = 7 };
+
+	CHECK_CQE(&cqe, 1, ZERO4, ZERO4, ZERO4, ZERO4, ZERO4, 0, 0, 0, 7, ZERO4, ZERO4,
+		  ZERO4, ZERO4, ZERO4, 0, 0, 0, 64, ZERO4, ZERO4, 0, 0, 0, 5, 0, 0, 0, 0x29);
+}
+
 /* A log of a real part ends 00008813 110818b2 000001d0.  Its signature byte and the
  * solicited bit are not compared: we leave the first 0 and set the second. */
 Test(cqe, error_agrees_with_a_dump_of_a_real_part)
