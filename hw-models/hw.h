@@ -52,7 +52,11 @@ enum hw_fault {
 	HW_FAULT_INLINE_OPCODE,		/* inline data where data must be returned   */
 	HW_FAULT_QPN,			/* another QP's number                        */
 	HW_FAULT_INDEX,			/* not the producer index of this slot         */
-	HW_FAULT_ATOMIC_SGE,		/* atomic without exactly 8 bytes of result     */
+	HW_FAULT_ATOMIC_SGE,		/* atomic without exactly its bytes of result   */
+	HW_FAULT_UMR_POINTER,		/* translation of a key that is not in the WQE   */
+	HW_FAULT_UMR_OFFSET,		/* part of a translation, or a signature behind it */
+	HW_FAULT_UMR_LENGTH,		/* translation runs past the end                   */
+	HW_FAULT_UMR_INTERLEAVED,	/* translation with strides                        */
 	HW_FAULT_COUNT
 };
 
@@ -66,15 +70,18 @@ struct hw_sge {
 
 /* Where a datagram or a DC request goes. */
 struct hw_av {
-	uint32_t qkey;			/* UD */
-	uint64_t dc_key;		/* DC */
+	bool is_compact;		/* InfiniBand without GRH: what is below `sl` is 0 */
+	uint32_t qkey;			/* UD; 0 for DC */
+	uint64_t dc_key;		/* DC; 0 for UD */
 	uint32_t dest_qpn;		/* QPN or DCTN */
-	uint32_t flow_label;
 	uint16_t udp_sport;		/* RoCE */
 	uint16_t dlid;			/* InfiniBand; the same bits of the segment */
-	uint8_t sl, rate, path_bits, traffic_class, hop_limit, sgid_index;
-	bool has_grh;			/* InfiniBand; on RoCE there always is one */
+	uint8_t rate, path_bits;
 	bool forces_loopback;
+	uint8_t sl;			/* RoCE: priority << 1 */
+	uint32_t flow_label;
+	uint8_t traffic_class, hop_limit, sgid_index;
+	bool has_grh;			/* InfiniBand; on RoCE there always is one */
 	uint8_t rmac[6], rgid[16];
 };
 
@@ -86,20 +93,31 @@ enum umr_bit {
 	UMR_FREE = 1 << 29,
 };
 
-/* What a UMR work request does to a key.  Its translation (KLMs) is in hw_work.sge. */
+/* Bits of hw_umr.access: those of the uverbs ABI, and local read, which has none there. */
+enum umr_access {
+	UMR_GIVES_LOCAL_WRITE = 1, UMR_GIVES_REMOTE_WRITE = 2, UMR_GIVES_REMOTE_READ = 4,
+	UMR_GIVES_ATOMIC = 8, UMR_GIVES_LOCAL_READ = INT32_MIN,
+};
+
+/*
+ * What a UMR work request does to a key.  A field that `mask` does not name is 0: libmlx5 leaves
+ * there what the ring held before.  The translation (KLMs) is in hw_work.sge, whose sum need not
+ * be `bytes`.
+ */
 struct hw_umr {
 	uint32_t key;			/* only its index says which */
 	bool needs_free;		/* fails unless the key is free */
 	bool needs_qpn;			/* fails unless the key is bound to this QP */
 	uint64_t mask;			/* UMR_ bits; others are as in the WQE */
-	bool frees;			/* makes the key free */
+	bool frees;			/* makes the key free; else UMR_FREE makes it valid */
 	uint8_t tag;			/* new low byte */
 	uint32_t qpn;			/* to be bound to; 0xffffff: any */
-	uint32_t access;		/* access bits of the uverbs ABI; local read is bit 31 */
+	uint32_t access;		/* UMR_GIVES_ bits */
 	uint64_t start, bytes;
-	unsigned translation_units;	/* 16-byte units announced */
+	unsigned translation_units;	/* 16-byte units announced; 0: it stays as it is */
 };
 
+/* What every RC message needs stands in one cache line; what is rare, behind the pieces. */
 struct hw_work {
 	enum hw_op op;
 	enum hw_fence fence;
@@ -109,20 +127,22 @@ struct hw_work {
 	uint32_t qpn;
 	bool is_signaled;		/* CQE also on success */
 	bool is_solicited;
+	uint8_t atomic_bytes;		/* atomics only: 8; masked ones 4 or 8 */
 	uint32_t imm;			/* immediate: bytes as on the wire; rkey to invalidate:
 					 * host order; 0 if the opcode has neither */
-	uint64_t remote_addr;
 	uint32_t rkey;
-	uint64_t swap_add, compare;	/* host order */
-	uint64_t swap_mask, compare_mask;	/* masked; swap_mask: or field boundaries */
-	uint8_t atomic_bytes;		/* 8, or what a masked atomic names: 4 or 8 */
-	uint32_t srqn;			/* XRC */
-	struct hw_av av;		/* UD and DCI only */
-	struct hw_umr umr;		/* HW_OP_UMR only */
-	uint64_t bytes;			/* whole message; for atomics 8 */
 	unsigned sge_count;
+	uint64_t bytes;			/* whole message; for atomics atomic_bytes */
+	uint64_t remote_addr;
+	uint64_t swap_add, compare;	/* host order */
 	struct hw_sge sge[HW_SGE_MAX];
+	uint64_t swap_mask, compare_mask;	/* masked atomics only; fetch-and-add: swap_mask
+						 * has the field boundaries */
+	uint32_t srqn;			/* XRC only, and not for HW_OP_UMR and HW_OP_NOP */
+	struct hw_av av;		/* UD and DCI only, and not for those two either */
+	struct hw_umr umr;		/* HW_OP_UMR only */
 };
+_Static_assert(offsetof(struct hw_work, sge) <= 64, "an RC message starts in one cache line");
 
 struct hw_recv {
 	uint64_t bytes;			/* room in all pieces */
@@ -147,6 +167,15 @@ unsigned mlx5_work_units(const uint8_t *wqe);
 /* Decode a receive WQE of @stride bytes (16 to 1008).  A list ends at
  * byte_count 0 with lkey HW_LKEY_END, or at the stride's end. */
 enum hw_fault mlx5_recv_read(const uint8_t *wqe, size_t stride, struct hw_recv *out);
+
+/* The entry of a shared receive queue that comes after this one.  16 bytes of @wqe are read; the
+ * index is the application's, so it may be any. */
+uint16_t mlx5_srq_next(const uint8_t *wqe);
+
+/* Decode a WQE of a shared receive queue, of @stride bytes (32 to 1024).  As mlx5_recv_read(),
+ * but pieces of no bytes are left out.  @next_out is written in any case. */
+enum hw_fault mlx5_srq_read(const uint8_t *wqe, size_t stride, struct hw_recv *out,
+			    uint16_t *next_out);
 
 const char *hw_fault_name(enum hw_fault fault);	/* "inline data runs past the end" */
 const char *hw_op_name(enum hw_op op);		/* "RDMA_WRITE" */

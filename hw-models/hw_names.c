@@ -18,7 +18,11 @@ static const char *const fault_names[HW_FAULT_COUNT] = {
 	[HW_FAULT_INLINE_OPCODE] = "inline data where data must be returned",
 	[HW_FAULT_QPN] = "another QP's number",
 	[HW_FAULT_INDEX] = "not the producer index of this slot",
-	[HW_FAULT_ATOMIC_SGE] = "atomic without exactly 8 bytes of result",
+	[HW_FAULT_ATOMIC_SGE] = "atomic without exactly its bytes of result",
+	[HW_FAULT_UMR_POINTER] = "translation of a key is not in the WQE",
+	[HW_FAULT_UMR_OFFSET] = "part of a translation, or a signature behind it",
+	[HW_FAULT_UMR_LENGTH] = "translation of a key runs past the end",
+	[HW_FAULT_UMR_INTERLEAVED] = "translation of a key is interleaved",
 };
 
 const char *hw_fault_name(enum hw_fault fault)

@@ -54,6 +54,7 @@ static const char *const fence_texts[] = {
 /* What belongs to each operation besides its data. */
 enum shows {
 	SHOWS_IMM = 1, SHOWS_INVALIDATE = 2, SHOWS_REMOTE = 4, SHOWS_ADD = 8, SHOWS_SWAP = 16,
+	SHOWS_SWAP_MASKS = 32, SHOWS_ADD_MASK = 64, SHOWS_KEY = 128,
 };
 
 static const uint8_t op_shows[HW_OP_COUNT] = {
@@ -64,7 +65,90 @@ static const uint8_t op_shows[HW_OP_COUNT] = {
 	[HW_OP_READ] = SHOWS_REMOTE,
 	[HW_OP_COMPARE_SWAP] = SHOWS_REMOTE | SHOWS_SWAP,
 	[HW_OP_FETCH_ADD] = SHOWS_REMOTE | SHOWS_ADD,
+	[HW_OP_MASKED_COMPARE_SWAP] = SHOWS_REMOTE | SHOWS_SWAP | SHOWS_SWAP_MASKS,
+	[HW_OP_MASKED_FETCH_ADD] = SHOWS_REMOTE | SHOWS_ADD | SHOWS_ADD_MASK,
+	[HW_OP_UMR] = SHOWS_KEY,
 };
+
+static void add_hex(struct text *t, const char *name, const uint8_t *from, unsigned bytes)
+{
+	text_add(t, " %s ", name);
+	for (unsigned i = 0; i < bytes; i++)
+		text_add(t, "%02x", from[i]);
+}
+
+static void add_av(struct text *t, const struct hw_av *av)
+{
+	text_add(t, " to 0x%x rate %u sl %u path %u lid 0x%04x%s", av->dest_qpn, av->rate, av->sl,
+		 av->path_bits, av->dlid, av->forces_loopback ? " loopback" : "");
+	if (av->is_compact)
+		return;
+	text_add(t, "%s sgid_index %u hop_limit %u tclass %u flow 0x%x", av->has_grh ? " grh" : "",
+		 av->sgid_index, av->hop_limit, av->traffic_class, av->flow_label);
+	add_hex(t, "rmac", av->rmac, sizeof av->rmac);
+	add_hex(t, "rgid", av->rgid, sizeof av->rgid);
+}
+
+static void add_ud(struct text *t, const struct hw_work *work)
+{
+	add_av(t, &work->av);
+	text_add(t, " qkey 0x%x", work->av.qkey);
+}
+
+static void add_dci(struct text *t, const struct hw_work *work)
+{
+	add_av(t, &work->av);
+	text_add(t, " key 0x%llx", (unsigned long long)work->av.dc_key);
+}
+
+static void add_xrc(struct text *t, const struct hw_work *work)
+{
+	text_add(t, " srq 0x%x", work->srqn);
+}
+
+static void (*const add_peer[HW_TRANSPORT_COUNT])(struct text *t, const struct hw_work *work) = {
+	[HW_UD] = add_ud,
+	[HW_XRC] = add_xrc,
+	[HW_DCI] = add_dci,
+};
+
+static void add_rights(struct text *t, uint64_t mask, uint32_t access)
+{
+	static const struct { enum umr_bit mask; uint32_t access; char letter; } rights[] = {
+		{ UMR_LOCAL_READ, UMR_GIVES_LOCAL_READ, 'r' },
+		{ UMR_LOCAL_WRITE, UMR_GIVES_LOCAL_WRITE, 'w' },
+		{ UMR_REMOTE_READ, UMR_GIVES_REMOTE_READ, 'R' },
+		{ UMR_REMOTE_WRITE, UMR_GIVES_REMOTE_WRITE, 'W' },
+		{ UMR_ATOMIC, UMR_GIVES_ATOMIC, 'A' },
+	};
+	const char *before = " access ";
+
+	for (unsigned i = 0; i < sizeof rights / sizeof *rights; i++) {
+		if (!(mask & rights[i].mask))
+			continue;
+		text_add(t, "%s%c", before, access & rights[i].access ? rights[i].letter : '-');
+		before = "";
+	}
+}
+
+/* Only what changes is shown; `mask` also has what no field here is for. */
+static void add_key(struct text *t, const struct hw_umr *umr)
+{
+	text_add(t, " key 0x%08x%s%s mask 0x%llx", umr->key, umr->needs_free ? " if free" : "",
+		 umr->needs_qpn ? " if of this qp" : "", (unsigned long long)umr->mask);
+	if (umr->mask & UMR_FREE)
+		text_add(t, umr->frees ? " becomes free" : " becomes valid");
+	if (umr->mask & UMR_TAG)
+		text_add(t, " tag 0x%02x", umr->tag);
+	if (umr->mask & UMR_QPN)
+		text_add(t, " for qp 0x%x", umr->qpn);
+	add_rights(t, umr->mask, umr->access);
+	if (umr->mask & UMR_START)
+		text_add(t, " start 0x%llx", (unsigned long long)umr->start);
+	if (umr->mask & UMR_LEN)
+		text_add(t, " length %llu", (unsigned long long)umr->bytes);
+	text_add(t, " units %u", umr->translation_units);
+}
 
 /* The immediate is shown as its bytes stand in the packet. */
 static void add_imm(struct text *t, uint32_t imm)
@@ -90,6 +174,14 @@ static void add_operands(struct text *t, const struct hw_work *work)
 	if (shows & SHOWS_SWAP)
 		text_add(t, " compare 0x%llx swap 0x%llx", (unsigned long long)work->compare,
 			 (unsigned long long)work->swap_add);
+	if (shows & SHOWS_ADD_MASK)
+		text_add(t, " boundary 0x%llx", (unsigned long long)work->swap_mask);
+	if (shows & SHOWS_SWAP_MASKS)
+		text_add(t, " compare_mask 0x%llx swap_mask 0x%llx",
+			 (unsigned long long)work->compare_mask,
+			 (unsigned long long)work->swap_mask);
+	if (shows & SHOWS_KEY)
+		add_key(t, &work->umr);
 }
 
 static void add_inline(struct text *t, const struct hw_sge *sge)
@@ -129,6 +221,8 @@ int mlx5_dump(const uint8_t *wqe, unsigned units_max, enum hw_transport transpor
 		return (int)t.used;
 	}
 	text_add(&t, "%s%s", work.is_solicited ? " solicited" : "", fence_texts[work.fence]);
+	if (add_peer[transport] && work.op != HW_OP_NOP && work.op != HW_OP_UMR)
+		add_peer[transport](&t, &work);
 	add_operands(&t, &work);
 	if (work.op != HW_OP_NOP)
 		add_data(&t, &work);

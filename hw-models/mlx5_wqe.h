@@ -80,8 +80,17 @@ FIELD_FORMAT(mlx5_raddr, MLX5_RADDR_FIELDS, 16);
 FIELD_FORMAT(mlx5_atomic, MLX5_ATOMIC_FIELDS, 16);
 
 /*
+ * Operands of a masked atomic, each as wide as what it works on (4 or 8 bytes, see the opcode
+ * modifier), one after the other and then up to a whole unit:
+ *
+ *   compare-and-swap   | swap | compare | swap_mask | compare_mask |
+ *   fetch-and-add      | add | field_boundary |
+ */
+enum mlx5_atomic_opmod { MLX5_OPMOD_ATOMIC_4 = 0x08, MLX5_OPMOD_ATOMIC_8 = 0x09 };
+
+/*
  * Datagram: the address vector of a UD or DC work request.  For a DC target the
- * first 8 bytes are its access key.
+ * first 8 bytes are its access key.  Without `x` it ends after 16 bytes.
  *
  *        31 30 29 28 27     20 19 16 15         8 7         0
  *   +0  | qkey                                              |
@@ -115,6 +124,7 @@ FIELD_FORMAT(mlx5_atomic, MLX5_ATOMIC_FIELDS, 16);
 	W(mlx5_datagram, rgid_high,    8,         "destination GID, first half")     \
 	W(mlx5_datagram, rgid_low,    10,         "destination GID, second half")
 FIELD_FORMAT(mlx5_datagram, MLX5_DATAGRAM_FIELDS, 48);
+#define MLX5_DATAGRAM_COMPACT_BYTES 16
 
 /*
  * Data: one piece of memory, in send and in receive WQEs.  byte_count 0 means 2^31
@@ -272,6 +282,9 @@ enum mlx5_mkey_access {
 	F(mlx5_klm, mkey,        1, 31,  0, "key of the region it points into")      \
 	W(mlx5_klm, addr,        2,         "address there")
 FIELD_FORMAT(mlx5_klm, MLX5_KLM_FIELDS, 16);
+
+/* Where a KLM has its mkey, the head of an interleaved translation has this. */
+#define MLX5_KLM_INTERLEAVED 0x400
 
 /*
  * Head of a shared receive queue's WQE; data segments follow.

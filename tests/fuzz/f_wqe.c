@@ -21,6 +21,47 @@ static void sges_compare(const struct hw_sge *a, const struct hw_sge *b, unsigne
 		       a[i].lkey == b[i].lkey && a[i].inline_bytes == b[i].inline_bytes);
 }
 
+static void avs_compare(const struct hw_av *a, const struct hw_av *b)
+{
+	assert(a->is_compact == b->is_compact && a->qkey == b->qkey && a->dc_key == b->dc_key &&
+	       a->dest_qpn == b->dest_qpn && a->udp_sport == b->udp_sport && a->dlid == b->dlid &&
+	       a->rate == b->rate && a->path_bits == b->path_bits && a->sl == b->sl &&
+	       a->forces_loopback == b->forces_loopback && a->flow_label == b->flow_label &&
+	       a->traffic_class == b->traffic_class && a->hop_limit == b->hop_limit &&
+	       a->sgid_index == b->sgid_index && a->has_grh == b->has_grh);
+	assert(!memcmp(a->rmac, b->rmac, sizeof a->rmac) &&
+	       !memcmp(a->rgid, b->rgid, sizeof a->rgid));
+}
+
+static void umrs_compare(const struct hw_umr *a, const struct hw_umr *b)
+{
+	assert(a->key == b->key && a->needs_free == b->needs_free &&
+	       a->needs_qpn == b->needs_qpn && a->mask == b->mask && a->frees == b->frees &&
+	       a->tag == b->tag && a->qpn == b->qpn && a->access == b->access &&
+	       a->start == b->start && a->bytes == b->bytes &&
+	       a->translation_units == b->translation_units);
+}
+
+/* What hw.h calls valid for some operations or transports only. */
+static void rare_compare(const struct hw_work *a, const struct hw_work *b,
+			 enum hw_transport transport)
+{
+	bool is_masked = a->op == HW_OP_MASKED_COMPARE_SWAP || a->op == HW_OP_MASKED_FETCH_ADD;
+
+	if (is_masked || a->op == HW_OP_COMPARE_SWAP || a->op == HW_OP_FETCH_ADD)
+		assert(a->atomic_bytes == b->atomic_bytes && a->bytes == a->atomic_bytes);
+	if (is_masked)
+		assert(a->swap_mask == b->swap_mask && a->compare_mask == b->compare_mask);
+	if (a->op == HW_OP_UMR)
+		umrs_compare(&a->umr, &b->umr);
+	if (a->op == HW_OP_UMR || a->op == HW_OP_NOP)
+		return;
+	if (transport == HW_XRC)
+		assert(a->srqn == b->srqn);
+	if (transport == HW_UD || transport == HW_DCI)
+		avs_compare(&a->av, &b->av);
+}
+
 /* As hw.h says: after a fault only what identifies the work request is valid. */
 static void works_compare(const struct hw_work *a, const struct hw_work *b, enum hw_fault fault)
 {
@@ -83,23 +124,37 @@ static void decode_send(struct input *in)
 	assert(mlx5_work_read(wqe, units_max, transport, &again) == fault);
 	works_compare(&work, &again, fault);
 	assert(fault < HW_FAULT_COUNT && hw_fault_name(fault));
-	if (fault == HW_OK)
+	if (fault == HW_OK) {
+		rare_compare(&work, &again, transport);
 		sges_check(work.sge, work.sge_count, work.bytes, wqe, wqe + bytes);
+	}
 	dump_check(wqe, units_max, transport);
 	free(wqe);
+}
+
+/* An entry of a shared queue has the same list behind 16 bytes of its own. */
+static enum hw_fault list_decode(const uint8_t *wqe, size_t stride, bool is_shared,
+				 struct hw_recv *out)
+{
+	uint16_t next;
+
+	return is_shared ? mlx5_srq_read(wqe, stride, out, &next) :
+			   mlx5_recv_read(wqe, stride, out);
 }
 
 static void decode_recv(struct input *in)
 {
 	static struct hw_recv recv, again;
-	size_t stride = 16 + (take16(in) % (HW_WQE_BYTES_MAX - 15));
+	uint16_t choice = take16(in);
+	bool is_shared = choice & 0x8000;
+	size_t stride = 16 + ((choice & 0x7fff) % (HW_WQE_BYTES_MAX - 15)) + 16u * is_shared;
 	uint8_t *wqe = malloc(stride);
 	enum hw_fault fault;
 
 	assert(wqe);
 	take(in, wqe, stride);
-	fault = mlx5_recv_read(wqe, stride, &recv);
-	assert(mlx5_recv_read(wqe, stride, &again) == fault && fault < HW_FAULT_COUNT);
+	fault = list_decode(wqe, stride, is_shared, &recv);
+	assert(list_decode(wqe, stride, is_shared, &again) == fault && fault < HW_FAULT_COUNT);
 	if (fault == HW_OK) {
 		assert(recv.bytes == again.bytes && recv.sge_count == again.sge_count);
 		sges_compare(recv.sge, again.sge, recv.sge_count);

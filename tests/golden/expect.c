@@ -109,6 +109,13 @@ static void print_data(FILE *out, const struct queue *q, const struct request *r
 		print_piece(out, q, i, bytes_of(q, r, i));
 }
 
+/* An invalidation may come from any tag of the key; it leaves the key free, with tag 0. */
+static void print_invalidation(FILE *out)
+{
+	fprintf(out, " key 0x%08x if of this qp mask 0x%x becomes free tag 0x00"
+		" for qp 0xffffff units 0", INVALIDATE, 1 << 29 | 1 << 14 | 1 << 13);
+}
+
 static void print_operands(FILE *out, const struct queue *q, const struct request *r)
 {
 	const struct operation *op = &operations[r->opcode];
@@ -117,6 +124,8 @@ static void print_operands(FILE *out, const struct queue *q, const struct reques
 		fprintf(out, " imm %08x", IMM);
 	if (r->opcode == IBV_WR_SEND_WITH_INV)
 		fprintf(out, " inval 0x%08x", INVALIDATE);
+	if (r->opcode == IBV_WR_LOCAL_INV)
+		print_invalidation(out);
 	if (op->has_remote)
 		fprintf(out, " raddr 0x%llx rkey 0x%08x",
 			(unsigned long long)(r->remote_addr ? r->remote_addr : REMOTE_ADDR),

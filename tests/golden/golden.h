@@ -50,7 +50,7 @@ struct request {
 	enum place place;
 	uint64_t remote_addr;	/* 0: REMOTE_ADDR                        */
 	const char *outcome;	/* the decode text from here on, if what libmlx5 writes is
-				 * not what was asked for, or is not supported yet */
+				 * not what was asked for */
 	uint8_t apis;		/* 0: both */
 };
 extern const struct request send_requests[];
