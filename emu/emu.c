@@ -93,6 +93,13 @@ static bool env_is_set(const char *name)
 	return value && strcmp(value, "0");
 }
 
+static bool env_says(const char *name, const char *word)
+{
+	const char *value = env(name);
+
+	return value && !strcmp(value, word);
+}
+
 static void list_profiles(void)
 {
 	for (unsigned i = 0; i < hw_profile_count; i++)
@@ -245,6 +252,7 @@ static void dev_fill(struct emu_function *f, const struct emu_identity *id)
 	dev->now_ns = now_ns;
 	dev->wall_offset_ns = wall_offset_ns();
 	coarse_clock_begin(dev);
+	dev->options.lets_bound_regions_go = env_says("VERBENA_MW_BOUND_DEREG", "allow");
 	dev->why = &f->why;
 	f->why.is_printing = env_is_set("VERBENA_EXPLAIN");
 }
@@ -318,9 +326,8 @@ static void segment_begin(struct emu_function *f)
 	static const size_t bytes[SHARE_KIND_COUNT] = {
 		[SHARE_RESPONDER] = sizeof(struct rc_resp), [SHARE_KEY] = sizeof(struct key_entry),
 	};
-	const char *one_sided = env("VERBENA_ONE_SIDED");
 
-	if ((one_sided && !strcmp(one_sided, "ring")) || share_create(f->fabric, bytes, &f->share))
+	if (env_says("VERBENA_ONE_SIDED", "ring") || share_create(f->fabric, bytes, &f->share))
 		return;
 	f->dev.home = (struct home){
 		.take = home_of_take, .give = home_of_give, .quiesce = home_of_quiesce,

@@ -29,6 +29,7 @@ struct hw_profile {
 	uint32_t max_cq, max_cqe, max_mr, max_pd;
 	uint32_t max_srq, max_srq_wr, max_srq_sge;
 	uint32_t max_ah;
+	uint32_t max_mw;
 	uint32_t max_rd_atomic;		/* per QP, both directions */
 	uint32_t max_send_wqebb, max_sq_desc_bytes, max_rq_desc_bytes;
 	uint32_t comp_vectors;

@@ -4,6 +4,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include "emu/obj/key.h"
 #include "include/base/sparse.h"
@@ -14,17 +15,17 @@
 /* Index 0 would make keys that look like none; index 1 the one that ends receive lists. */
 #define KEY_INDICES_RESERVED 2
 
-#define TAG_BLOCKS_BYTES (NUMBER_BLOCKS * sizeof(uint8_t *))
+#define OWN_BLOCKS_BYTES (NUMBER_BLOCKS * sizeof(struct key_own *))
 
 int key_table_init(struct key_table *table, number_lease_fn *lease, void *lease_ctx)
 {
 	*table = (struct key_table){ .home = table->home };
-	table->last_tag = sparse_alloc(TAG_BLOCKS_BYTES);
-	if (!table->last_tag)
+	table->own = sparse_alloc(OWN_BLOCKS_BYTES);
+	if (!table->own)
 		return -ENOMEM;
 	if (numbers_init(&table->indices, KEY_INDICES_RESERVED, lease, lease_ctx)) {
-		sparse_free(table->last_tag, TAG_BLOCKS_BYTES);
-		table->last_tag = NULL;
+		sparse_free(table->own, OWN_BLOCKS_BYTES);
+		table->own = NULL;
 		return -ENOMEM;
 	}
 	return 0;
@@ -39,30 +40,49 @@ static void free_entries(struct key_table *table, void **entries)
 
 void key_table_free(struct key_table *table)
 {
-	if (!table->last_tag)
+	if (!table->own)
 		return;
 	/* Nearly all of the many blocks are empty. */
 	for (uint32_t i = 0, left = table->indices.leased; left; i++) {
 		if (!table->indices.block[i])
 			continue;
 		free_entries(table, table->indices.block[i]);
-		free(table->last_tag[i]);
+		free(table->own[i]);
 		left -= NUMBER_BLOCK;
 	}
-	sparse_free(table->last_tag, TAG_BLOCKS_BYTES);
-	table->last_tag = NULL;
+	sparse_free(table->own, OWN_BLOCKS_BYTES);
+	table->own = NULL;
 	numbers_free(&table->indices);
 }
 
-/* The last tag of an index outlives the key, so that a stale key never fits the next one.
- * NULL: no memory. */
-static uint8_t *last_tag(struct key_table *table, uint32_t index)
+/* What is known of an index outlives the key: by its last tag a stale key never fits the next
+ * one.  NULL: no memory. */
+static struct key_own *own_make(struct key_table *table, uint32_t index)
 {
-	uint8_t **block = &table->last_tag[index >> NUMBER_BLOCK_BITS];
+	struct key_own **block = &table->own[index >> NUMBER_BLOCK_BITS];
 
 	if (!*block)
-		*block = calloc(1, NUMBER_BLOCK);
+		*block = calloc(NUMBER_BLOCK, sizeof **block);
 	return *block ? *block + (index & (NUMBER_BLOCK - 1)) : NULL;
+}
+
+static struct key_own *own_find(const struct key_table *table, uint32_t index)
+{
+	struct key_own *block = table->own[index >> NUMBER_BLOCK_BITS];
+
+	return block ? block + (index & (NUMBER_BLOCK - 1)) : NULL;
+}
+
+void *key_owner(const struct key_table *table, uint32_t index)
+{
+	struct key_own *own = index >> NUMBER_BITS ? NULL : own_find(table, index);
+
+	return own ? own->owner : NULL;
+}
+
+void key_owner_set(struct key_table *table, uint32_t index, void *owner)
+{
+	own_find(table, index)->owner = owner;
 }
 
 static uint8_t next_tag(struct key_table *table, uint8_t last)
@@ -80,7 +100,7 @@ static struct key_entry *entry_make(struct key_table *table, uint32_t *index_out
 	/* The number must be known to find the entry a place; until then the table stands in. */
 	if (numbers_take(&table->indices, table, &index))
 		return NULL;
-	entry = last_tag(table, index) ?
+	entry = own_make(table, index) ?
 		home_take(&table->home, HOME_KEY, index, sizeof *entry) : NULL;
 	if (!entry) {
 		numbers_give(&table->indices, index);
@@ -91,61 +111,165 @@ static struct key_entry *entry_make(struct key_table *table, uint32_t *index_out
 	return entry;
 }
 
+static void entry_fill(struct key_entry *entry, const struct key_entry *as)
+{
+	entry->kind = as->kind;
+	entry->access = as->access;
+	entry->pdn = as->pdn;
+	entry->qpn = as->qpn;
+	entry->parent = as->parent;
+	entry->start = as->start;
+	entry->bytes = as->bytes;
+	entry->memory = as->memory;
+}
+
 int key_create(struct key_table *table, const struct key_entry *entry, uint32_t *key_out)
 {
 	uint32_t index;
 	struct key_entry *new = entry_make(table, &index);
-	uint8_t *last;
+	struct key_own *own;
 
 	if (!new)
 		return -ENOMEM;
-	last = last_tag(table, index);
-	new->tag = *last = next_tag(table, *last);
-	new->access = entry->access;
-	new->pdn = entry->pdn;
-	new->start = entry->start;
-	new->bytes = entry->bytes;
-	new->memory = entry->memory;
-	atomic_store_explicit(&new->is_valid, 1, memory_order_release);
+	own = own_find(table, index);
+	new->tag = own->last_tag = next_tag(table, own->last_tag);
+	entry_fill(new, entry);
+	atomic_store_explicit(&new->is_valid, entry->kind != KEY_WINDOW, memory_order_release);
 	*key_out = index << KEY_TAG_BITS | new->tag;
 	return 0;
 }
 
+static struct key_entry *entry_find(const struct key_table *table, uint32_t index)
+{
+	return numbers_find(&table->indices, index);
+}
+
+void key_close(struct key_table *table, uint32_t index)
+{
+	atomic_store(&entry_find(table, index)->is_valid, 0);
+	home_quiesce(&table->home);
+}
+
+uint32_t key_open(struct key_table *table, uint32_t index, const struct key_entry *entry)
+{
+	struct key_entry *now = entry_find(table, index);
+
+	entry_fill(now, entry);
+	now->tag = own_find(table, index)->last_tag = entry->tag;
+	atomic_store_explicit(&now->is_valid, 1, memory_order_release);
+	return index << KEY_TAG_BITS | entry->tag;
+}
+
 void key_destroy(struct key_table *table, uint32_t key)
 {
-	struct key_entry *entry = numbers_find(&table->indices, KEY_INDEX(key));
+	struct key_entry *entry = entry_find(table, KEY_INDEX(key));
+	struct key_own *own = own_find(table, KEY_INDEX(key));
 
-	assert(entry && *last_tag(table, KEY_INDEX(key)) == KEY_TAG(key));
-	atomic_store(&entry->is_valid, 0);
-	home_quiesce(&table->home);
+	assert(entry && own->last_tag == KEY_TAG(key));
+	own->owner = NULL;
+	key_close(table, KEY_INDEX(key));
 	numbers_give(&table->indices, KEY_INDEX(key));
 	home_give(&table->home, entry);
 }
 
-enum why key_entry_check(const struct key_entry *entry, uint32_t key, uint32_t pdn,
-			 uint32_t access, uint64_t addr, uint64_t bytes, struct iovec *out)
+/* A window that is not bound grants nothing, and one of another QP nothing to this one.  As a
+ * local key no window is good. */
+static enum why window_check(const struct key_entry *entry, const struct key_use *use)
 {
+	if (use->qpn == KEY_QPN_LOCAL)
+		return WHY_WINDOW_LOCAL;
+	return entry->qpn == KEY_QPN_ANY || entry->qpn == use->qpn ? WHY_NONE : WHY_WINDOW_QP;
+}
+
+static enum why grant_check(const struct key_entry *entry, const struct key_use *use)
+{
+	if (!entry)
+		return WHY_KEY_UNKNOWN;
+	if (!entry->is_valid)
+		return entry->kind == KEY_WINDOW ? WHY_WINDOW_FREE : WHY_KEY_UNKNOWN;
+	if (entry->tag != KEY_TAG(use->key))
+		return WHY_KEY_TAG;
+	if (entry->pdn != use->pdn)
+		return WHY_KEY_PD;
+	return entry->kind == KEY_WINDOW ? window_check(entry, use) : WHY_NONE;
+}
+
+/* The entry alone; *at_out is where it leads. */
+static enum why entry_check(const struct key_entry *entry, const struct key_use *use,
+			    uint64_t *at_out)
+{
+	enum why why = grant_check(entry, use);
 	uint64_t offset;
 
-	if (!entry || !entry->is_valid)
-		return WHY_KEY_UNKNOWN;
-	if (entry->tag != KEY_TAG(key))
-		return WHY_KEY_TAG;
-	if (entry->pdn != pdn)
-		return WHY_KEY_PD;
-	if ((entry->access & access) != access)
+	if (why != WHY_NONE)
+		return why;
+	if ((entry->access & use->access) != use->access)
 		return WHY_KEY_RIGHTS;
-	offset = addr - entry->start;
-	if (addr < entry->start || offset > entry->bytes || bytes > entry->bytes - offset)
+	offset = use->addr - entry->start;
+	if (use->addr < entry->start || offset > entry->bytes ||
+	    use->bytes > entry->bytes - offset)
 		return WHY_KEY_RANGE;
-	out->iov_base = (void *)(uintptr_t)(entry->memory + offset);
-	out->iov_len = bytes;
+	*at_out = entry->memory + offset;
 	return WHY_NONE;
+}
+
+/* The region under a window may have been changed or be gone since the window was bound.  Another
+ * window is no region. */
+static enum why parent_check(key_find_fn *find, const void *ctx, const struct key_entry *window,
+			     const struct key_use *use, uint64_t *at)
+{
+	bool writes = use->access & (KEY_REMOTE_WRITE | KEY_REMOTE_ATOMIC);
+	const struct key_use inner = {
+		.key = window->parent, .pdn = use->pdn, .qpn = KEY_QPN_LOCAL,
+		.access = writes ? KEY_LOCAL_WRITE : KEY_LOCAL_READ,
+		.addr = *at, .bytes = use->bytes,
+	};
+	struct key_entry room;
+
+	return entry_check(find(ctx, KEY_INDEX(inner.key), &room), &inner, at) == WHY_NONE ?
+	       WHY_NONE : WHY_WINDOW_REGION;
+}
+
+/* Inlined, so that the common look-up, a region in the own table, makes no call. */
+static inline __attribute__((always_inline)) enum why find_check(key_find_fn *find,
+	const void *ctx, const struct key_use *use, struct iovec *out)
+{
+	struct key_entry room;
+	const struct key_entry *entry = find(ctx, KEY_INDEX(use->key), &room);
+	uint64_t at;
+	enum why why = entry_check(entry, use, &at);
+
+	if (why == WHY_NONE && entry->kind == KEY_WINDOW)
+		why = parent_check(find, ctx, entry, use, &at);
+	if (why != WHY_NONE)
+		return why;
+	out->iov_base = (void *)(uintptr_t)at;
+	out->iov_len = use->bytes;
+	return WHY_NONE;
+}
+
+enum why key_find_check(key_find_fn *find, const void *ctx, const struct key_use *use,
+			struct iovec *out)
+{
+	return find_check(find, ctx, use, out);
+}
+
+static const struct key_entry *find_own(const void *ctx, uint32_t index, struct key_entry *room)
+{
+	(void)room;
+	return entry_find(ctx, index);
+}
+
+enum why key_use_check(const struct key_table *table, const struct key_use *use,
+		       struct iovec *out)
+{
+	return find_check(find_own, table, use, out);
 }
 
 enum why key_check(const struct key_table *table, uint32_t key, uint32_t pdn, uint32_t access,
 		   uint64_t addr, uint64_t bytes, struct iovec *out)
 {
-	return key_entry_check(numbers_find(&table->indices, KEY_INDEX(key)), key, pdn, access,
-			       addr, bytes, out);
+	const struct key_use use = { key, pdn, KEY_QPN_LOCAL, access, addr, bytes };
+
+	return key_use_check(table, &use, out);
 }

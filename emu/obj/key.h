@@ -25,41 +25,84 @@ enum {
 	KEY_LOCAL_READ = 0,		/* every key grants it */
 };
 
+/*
+ * KEY_MEMORY covers memory; KEY_WINDOW opens a part of another key's range to peers, with rights of
+ * its own.  A window that is not bound covers nothing, and its entry is not valid.
+ */
+enum key_kind { KEY_MEMORY, KEY_WINDOW };
+
+#define KEY_QPN_ANY	0xffffffu	/* a window for every QP of its domain */
+#define KEY_QPN_LOCAL	UINT32_MAX	/* nobody's number: the access is the requester's own */
+
 /* What a key covers.  No pointers: it lives where peers may look it up. */
 struct key_entry {
 	_Atomic uint8_t is_valid;
 	uint8_t tag;
+	uint8_t kind;			/* enum key_kind */
 	uint32_t access;
 	uint32_t pdn;
+	uint32_t qpn;			/* KEY_WINDOW: the responder it serves, or KEY_QPN_ANY */
+	uint32_t parent;		/* KEY_WINDOW: the key that it opens */
 	uint64_t start, bytes;		/* in the key's own address space */
-	uint64_t memory;		/* where `start` is, in the owner's memory */
+	uint64_t memory;		/* where `start` is: in the owner's memory, or in the
+					 * parent's address space */
+};
+
+/* What only the owner of a table knows of a key.  Not where others could write. */
+struct key_own {
+	void *owner;			/* the object behind the key, or NULL */
+	uint8_t last_tag;
 };
 
 struct key_table {
 	struct home home;		/* of the entries */
 	struct number_space indices;	/* index -> struct key_entry */
 	uint8_t next_tag;
-	uint8_t **last_tag;		/* [NUMBER_BLOCKS] of [NUMBER_BLOCK], by index */
+	struct key_own **own;		/* [NUMBER_BLOCKS] of [NUMBER_BLOCK], by index */
 };
 
 /* table->home is set before. */
 int key_table_init(struct key_table *table, number_lease_fn *lease, void *lease_ctx);
 void key_table_free(struct key_table *table);
 
-/* New key for @entry (tag and is_valid are chosen here).  -ENOMEM */
+/* New key for @entry (tag and is_valid are chosen here: a window is not bound).  -ENOMEM */
 int key_create(struct key_table *table, const struct key_entry *entry, uint32_t *key_out);
 void key_destroy(struct key_table *table, uint32_t key);
 
-/*
- * May @pdn use @key for @access on [addr, addr + bytes)?  WHY_NONE and the memory in
- * *out, or the first rule that refuses, in the order index, tag, PD, rights, range.
- */
-enum why key_check(const struct key_table *table, uint32_t key, uint32_t pdn, uint32_t access,
-		   uint64_t addr, uint64_t bytes, struct iovec *out);
+/* The object behind an index, as key_owner_set() said; NULL: none. */
+void *key_owner(const struct key_table *table, uint32_t index);
+void key_owner_set(struct key_table *table, uint32_t index, void *owner);
+
+/* Close a key: when this returns nobody uses it any more.  Open it again as @entry says, the
+ * tag included; returns the key. */
+void key_close(struct key_table *table, uint32_t index);
+uint32_t key_open(struct key_table *table, uint32_t index, const struct key_entry *entry);
 
 #define KEY_INDEX(key)	((key) >> 8)
 
-/* The same of an entry that was found by the key's index, or NULL; the one place of the rules. */
-enum why key_entry_check(const struct key_entry *entry, uint32_t key, uint32_t pdn,
-			 uint32_t access, uint64_t addr, uint64_t bytes, struct iovec *out);
+/* What somebody wants of a key. */
+struct key_use {
+	uint32_t key, pdn;
+	uint32_t qpn;			/* of the responder, or KEY_QPN_LOCAL */
+	uint32_t access;
+	uint64_t addr, bytes;
+};
+
+/*
+ * May it be done?  WHY_NONE and the memory in *out, or the first rule that refuses, in the
+ * order index, tag, PD, QP, rights, range; then the same of a window's parent.
+ */
+enum why key_use_check(const struct key_table *table, const struct key_use *use,
+		       struct iovec *out);
+
+/* The same of a requester's own access. */
+enum why key_check(const struct key_table *table, uint32_t key, uint32_t pdn, uint32_t access,
+		   uint64_t addr, uint64_t bytes, struct iovec *out);
+
+/* The same with entries from elsewhere; the one place of the rules.  @find: the entry of an
+ * index, perhaps copied to @room, or NULL. */
+typedef const struct key_entry *key_find_fn(const void *ctx, uint32_t index,
+					    struct key_entry *room);
+enum why key_find_check(key_find_fn *find, const void *ctx, const struct key_use *use,
+			struct iovec *out);
 #endif

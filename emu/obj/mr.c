@@ -102,6 +102,7 @@ static int mr_new(struct emu_dev *dev, struct emu_pd *pd, const struct mr_ask *a
 	mr->bytes = ask->bytes;
 	mr->iova = entry.start;
 	mr->access = ask->access;
+	key_owner_set(&dev->keys, KEY_INDEX(mr->key), mr);
 	pd->obj.users++;
 	*out = mr;
 	return 0;
@@ -132,6 +133,12 @@ int mr_destroy(struct emu_dev *dev, struct emu_mr *mr)
 			.found = mr->obj.users);
 		return -EBUSY;
 	}
+	if (mr->windows && !dev->options.lets_bound_regions_go) {
+		dev_why(dev, .why = WHY_REGION_BOUND, .side = WHY_SIDE_COMMAND, .key = mr->key,
+			.found = mr->windows->key);
+		return -EBUSY;
+	}
+	mw_leave_region(mr);
 	key_destroy(&dev->keys, mr->key);
 	mr->pd->obj.users--;
 	free(mr);

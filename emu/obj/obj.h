@@ -25,6 +25,7 @@
 
 struct uv_file;		/* an open device file; owned by uverbs/ */
 struct emu_srq;
+struct hw_work;
 
 enum obj_type {
 	OBJ_NONE, OBJ_PD, OBJ_MR, OBJ_CHANNEL, OBJ_CQ, OBJ_QP, OBJ_UAR, OBJ_ASYNC,
@@ -48,6 +49,11 @@ struct emu_gid {
 };
 #define EMU_GIDS_MAX 32
 
+/* What the environment may choose; see README.md. */
+struct dev_options {
+	bool lets_bound_regions_go;	/* VERBENA_MW_BOUND_DEREG=allow */
+};
+
 struct emu_dev {
 	pthread_mutex_t lock;		/* the device lock: objects, engine, transport */
 	const struct hw_profile *profile;
@@ -64,6 +70,7 @@ struct emu_dev {
 	uint64_t wall_offset_ns;	/* wall clock less now_ns(), as the function began */
 	struct clock_pages *clock_pages;
 	struct why_ring *why;
+	struct dev_options options;
 	struct home home;		/* of responders; of keys: in the table */
 	struct key_table keys;
 	struct number_space qpns, cqns, pdns;	/* number -> object */
@@ -87,12 +94,45 @@ struct emu_mr {
 	uint32_t key;			/* lkey and rkey */
 	uint64_t start, bytes, iova;
 	uint32_t access;		/* IB_ACCESS bits of the uverbs ABI */
+	struct emu_mw *windows;		/* bound to it, by in_region */
 };
 /* -EINVAL rights, zero length, overflow, page offsets differ; -EFAULT not mapped as needed;
  * -ENOMEM no key left; -EOPNOTSUPP on-demand paging */
 int mr_create(struct emu_dev *dev, struct emu_pd *pd, uint64_t start, uint64_t bytes,
 	      uint64_t iova, uint32_t access, struct emu_mr **out);
+/* -EBUSY windows are bound to it, unless the options let it go */
 int mr_destroy(struct emu_dev *dev, struct emu_mr *mr);
+
+/* A place in a list of windows. */
+struct mw_link {
+	struct emu_mw *next, **at;
+};
+
+enum mw_type { MW_TYPE_1 = 1, MW_TYPE_2 = 2 };
+
+/* A memory window.  What peers see of it is the entry of its key; this here decides. */
+struct emu_mw {
+	struct emu_obj obj;
+	struct emu_pd *pd;
+	uint32_t key;			/* as it was bound last */
+	enum mw_type type;
+	bool is_bound;
+	struct emu_qp *qp;		/* type 2: that bound it */
+	struct mw_link in_qp, in_region;	/* at NULL: in no list */
+};
+/* -EINVAL no such type; -ENOMEM */
+int mw_create(struct emu_dev *dev, struct emu_pd *pd, uint32_t type, struct emu_mw **out);
+int mw_destroy(struct emu_dev *dev, struct emu_mw *mw);
+
+/* Bind or free a window, as a UMR work request of @qp says.  WHY_NONE, or the first rule that
+ * refuses; then nothing has changed. */
+enum why mw_umr(struct emu_dev *dev, struct emu_qp *qp, const struct hw_work *work);
+/* Free the window that a peer of @qp named.  False: there is none that it may free. */
+bool mw_invalidate(struct emu_dev *dev, struct emu_qp *qp, uint32_t key);
+/* Their QP ends: its windows are free. */
+void mw_free_of_qp(struct emu_qp *qp);
+/* Their region ends: they stay bound, to nothing. */
+void mw_leave_region(struct emu_mr *mr);
 
 /* Moderation: the most that an event may be asked to wait for. */
 enum { CQ_EVENT_COUNT_MAX = 65535, CQ_EVENT_PERIOD_MAX_US = 4095 };
@@ -161,6 +201,7 @@ struct rc_sent {
 	uint8_t opcode, op;		/* WQE opcode, enum hw_op */
 	uint8_t blocks;			/* 64-byte blocks it occupies */
 	uint8_t is_signaled, fence;
+	uint8_t is_done;		/* a local operation that has taken effect */
 	uint8_t status;			/* enum hw_status decided locally before sending */
 };
 
@@ -277,6 +318,7 @@ struct emu_qp {
 	/* cold */
 	struct emu_obj obj;
 	struct emu_pd *pd;
+	struct emu_mw *windows;		/* type 2, bound by it; by in_qp */
 	uint64_t user_handle;
 	struct qp_attr attr;		/* as given by modify_qp, for query_qp */
 	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;

@@ -169,6 +169,7 @@ int qp_destroy(struct emu_dev *dev, struct emu_qp *qp, uint32_t *events_out)
 	srq_qp_forget(qp);
 	count_user(qp, -1);
 	qp_state_set(qp, QP_RESET);
+	mw_free_of_qp(qp);
 	numbers_give(&dev->qpns, qp->qpn);
 	home_give(&dev->home, qp->resp);
 	free(qp->req.sent);

@@ -64,11 +64,12 @@ static bool read_response(struct tp *tp, struct emu_qp *qp, struct rc_resource *
 	};
 	uint32_t left = res->bytes - res->sent_bytes;
 	uint32_t bytes = left < bytes_max ? left : bytes_max;
+	const struct key_use use = { res->rkey, qp->pdn, qp->qpn, KEY_REMOTE_READ,
+				     res->va + res->sent_bytes, bytes };
 	enum why why = WHY_NONE;
 
 	if (bytes)
-		why = key_check(&tp->dev->keys, res->rkey, qp->pdn, KEY_REMOTE_READ,
-				res->va + res->sent_bytes, bytes, &tp->tx.span[0]);
+		why = key_use_check(&tp->dev->keys, &use, &tp->tx.span[0]);
 	if (why != WHY_NONE) {
 		read_refused(tp, qp, res, why);
 		return false;

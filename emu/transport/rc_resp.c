@@ -158,17 +158,24 @@ static struct judged recv_key(struct request *q)
 	return why == WHY_NONE ? NEXT : JUDGED(V_RECV_PROTECTED, why);
 }
 
-/* The key in the owner's table, or in a copy of its entry there. */
+static const struct key_entry *remote_find(const void *ctx, uint32_t index,
+					   struct key_entry *room)
+{
+	const struct rc_remote *remote = ctx;
+
+	return remote->key(remote->ctx, index, room) ? NULL : room;
+}
+
+/* The key in the owner's table, or in copies of its entries there. */
 static enum why memory_check(struct request *q, uint32_t key, uint64_t va, uint64_t bytes)
 {
-	struct key_entry copy;
+	const struct key_use use = {
+		.key = key, .pdn = q->r->pdn, .access = q->op->access, .addr = va, .bytes = bytes,
+		.qpn = q->remote ? q->qp->dest_qpn : q->qp->qpn,
+	};
 
-	if (!q->remote)
-		return key_check(&q->tp->dev->keys, key, q->r->pdn, q->op->access, va, bytes,
-				 &q->memory);
-	if (q->remote->key(q->remote->ctx, KEY_INDEX(key), &copy))
-		return WHY_KEY_UNKNOWN;
-	return key_entry_check(&copy, key, q->r->pdn, q->op->access, va, bytes, &q->memory);
+	return q->remote ? key_find_check(remote_find, q->remote, &use, &q->memory) :
+	       key_use_check(&q->tp->dev->keys, &use, &q->memory);
 }
 
 /* A first WRITE packet must name a range that holds the whole message; later ones their part. */
@@ -298,18 +305,21 @@ static void answer_later(struct emu_qp *qp, uint8_t syndrome, uint32_t psn)
 
 /*
  * A SEND with invalidate has arrived and is acknowledged whatever becomes of the key; a key
- * that can't be invalidated fails the receive and the QP.  No key can, until windows exist.
+ * that can't be invalidated fails the receive and the QP.  False: it has failed.
  */
-void resp_invalidate(struct request *q)
+bool resp_invalidate(struct request *q)
 {
 	struct emu_qp *qp = q->qp;
 
+	if (mw_invalidate(q->tp->dev, qp, q->p->imm))
+		return true;
 	dev_why(q->tp->dev, .why = WHY_INVALIDATE_KEY, .side = WHY_SIDE_RECV, .qpn = qp->qpn,
 		.peer_qpn = q->p->src_qpn, .wqe_index = tp_recv_index(qp),
 		.opcode = q->p->opcode, .psn = q->p->psn, .key = q->p->imm);
 	tp_recv_fail(q->tp, qp, HW_REM_INV_REQ);
 	tp_qp_fail(qp);
 	qp_event(qp, EVENT_QP_ACCESS_ERR);
+	return false;
 }
 
 /* The message state after an accepted packet. */
@@ -351,9 +361,9 @@ static void message_end(struct request *q)
 	}
 	if (p->wants_ack)
 		answer_later(q->qp, AETH_ACK_UNLIMITED, last_psn);
-	if (op == RC_SEND_LAST_INVAL || op == RC_SEND_ONLY_INVAL)
-		resp_invalidate(q);
-	else if (q->op->takes_recv)
+	if ((op == RC_SEND_LAST_INVAL || op == RC_SEND_ONLY_INVAL) && !resp_invalidate(q))
+		return;
+	if (q->op->takes_recv)
 		tp_recv_complete(q->tp, q->qp, p, r->message_bytes);
 }
 

@@ -64,6 +64,6 @@ struct judged resp_execute(struct request *q);		/* the only stage that moves dat
 void resp_why(const struct request *q, enum why why);
 /* The message state after an accepted packet. */
 void resp_advance(struct request *q);
-/* The end of a SEND with invalidate: completes its receive. */
-void resp_invalidate(struct request *q);
+/* The end of a SEND with invalidate.  False: its receive has completed, and the QP has failed. */
+bool resp_invalidate(struct request *q);
 #endif

@@ -80,9 +80,9 @@ static void accept(struct request *q)
 			tp_recv_hold(q->tp, q->qp);
 		return;
 	}
-	if (op == RC_SEND_LAST_INVAL || op == RC_SEND_ONLY_INVAL)
-		resp_invalidate(q);
-	else if (q->op->takes_recv)
+	if ((op == RC_SEND_LAST_INVAL || op == RC_SEND_ONLY_INVAL) && !resp_invalidate(q))
+		return;
+	if (q->op->takes_recv)
 		tp_recv_complete(q->tp, q->qp, q->p, q->r->message_bytes);
 }
 

@@ -73,8 +73,8 @@ void device_rewind(void)
 	numbers_rewind(&device.srqns);
 	numbers_rewind(&device.keys.indices);
 	device.keys.next_tag = 0;
-	if (device.keys.last_tag[0])
-		memset(device.keys.last_tag[0], 0, NUMBER_BLOCK);
+	if (device.keys.own[0])
+		memset(device.keys.own[0], 0, NUMBER_BLOCK * sizeof **device.keys.own);
 	reasons.made = 0;
 	clock_ns = 1000;
 }

@@ -26,7 +26,7 @@
 static const struct hw_profile world_profile = {
 	.name = "test", .link = HW_LINK_ETHERNET, .max_mtu = 4, .gid_table = 16, .pkey_table = 1,
 	.max_qp = 64, .max_qp_wr = 1024, .max_sge = 30, .max_cq = 64, .max_cqe = 1023,
-	.max_mr = 4096, .max_pd = 64, .max_rd_atomic = 16, .max_send_wqebb = 1024,
+	.max_mr = 4096, .max_pd = 64, .max_mw = 64, .max_rd_atomic = 16, .max_send_wqebb = 1024,
 	.max_sq_desc_bytes = 1024, .max_rq_desc_bytes = 512, .comp_vectors = 4,
 };
 
