@@ -50,6 +50,16 @@ static void progress(struct emu_qp *qp, uint32_t psn)
 	}
 }
 
+/* Local operations have taken effect before what was sent in front of them is acknowledged. */
+static void complete_done(struct tp *tp, struct emu_qp *qp)
+{
+	struct rc_req *r = &qp->req;
+
+	while (qp->state == QP_RTS && r->sent_head != r->sent_tail &&
+	       rc_sent_at(qp, r->sent_head)->is_done)
+		tp_sent_complete(tp, qp, HW_SUCCESS, 0);
+}
+
 /* Complete what ends before @to.  False: a READ or atomic in between was never answered. */
 static bool acknowledge(struct tp *tp, struct emu_qp *qp, uint32_t to)
 {
@@ -67,6 +77,7 @@ static bool acknowledge(struct tp *tp, struct emu_qp *qp, uint32_t to)
 			break;
 		progress(qp, end);
 		tp_sent_complete(tp, qp, HW_SUCCESS, 0);
+		complete_done(tp, qp);
 	}
 	if (psn_diff(to, r->psn_una) > 0)
 		progress(qp, to);
@@ -206,6 +217,7 @@ static void answered(struct tp *tp, struct emu_qp *qp, struct rc_sent *sent)
 	if (r->reads_out && r->send_at != r->sent_head)
 		r->reads_out--;
 	tp_sent_complete(tp, qp, HW_SUCCESS, sent->op == HW_OP_READ ? sent->bytes : 8);
+	complete_done(tp, qp);
 }
 
 static bool is_answer_fitting(const struct emu_qp *qp, const struct rc_sent *sent,

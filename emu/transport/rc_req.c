@@ -27,7 +27,7 @@ static void local_why(struct tp *tp, struct emu_qp *qp, enum why why, const stru
 static enum hw_status length_check(struct tp *tp, struct emu_qp *qp, const struct hw_work *w,
 				   const struct rc_sent *sent)
 {
-	if (w->bytes <= tp->dev->profile->max_msg_bytes)
+	if (w->bytes <= tp->dev->profile->max_msg_bytes || tp_is_local(sent->op))
 		return HW_SUCCESS;
 	dev_why(tp->dev, .why = WHY_MESSAGE_TOO_LONG, .side = WHY_SIDE_SEND, .qpn = qp->qpn,
 		.peer_qpn = qp->dest_qpn, .wqe_index = sent->index,
@@ -44,7 +44,7 @@ static enum hw_status local_keys_check(struct tp *tp, struct emu_qp *qp, const s
 	const struct hw_sge *bad;
 	enum why why;
 
-	if (rc_is_read_or_atomic((uint8_t)w->op))
+	if (rc_is_read_or_atomic((uint8_t)w->op) || tp_is_local((uint8_t)w->op))
 		return HW_SUCCESS;
 	why = tp_gather(tp, qp, &g, &tp->tx, &bad);
 	tp->tx.has_whole = why == WHY_NONE;
@@ -77,11 +77,11 @@ static void start_next(struct tp *tp, struct emu_qp *qp)
 		status = length_check(tp, qp, w, sent);
 	}
 	if (status == HW_SUCCESS) {
-		sent->bytes = (uint32_t)w->bytes;
+		sent->bytes = tp_is_local(sent->op) ? 0 : (uint32_t)w->bytes;
 		status = local_keys_check(tp, qp, sent);
 	}
 	sent->status = (uint8_t)status;
-	sent->psn_count = sent->op == HW_OP_NOP ? 0 :
+	sent->psn_count = tp_is_local(sent->op) ? 0 :
 		sent->op == HW_OP_READ || !rc_is_read_or_atomic(sent->op) ?
 		psn_count_of(sent->bytes, qp->mtu_bytes) : 1;
 	r->psn_next = psn_add(r->psn_next, sent->psn_count);
@@ -95,7 +95,8 @@ static enum hw_status fetch_again(struct tp *tp, struct emu_qp *qp, const struct
 	const struct hw_work *w = &tp->tx.work;
 	enum hw_status status = tp_work_fetch(tp, qp, rc_block_of(qp, sent), &tp->tx);
 
-	if (status == HW_SUCCESS && (w->op != sent->op || w->bytes != sent->bytes)) {
+	if (status == HW_SUCCESS &&
+	    (w->op != sent->op || (w->bytes != sent->bytes && !tp_is_local(sent->op)))) {
 		local_why(tp, qp, WHY_WQE_CHANGED, sent, NULL);
 		status = HW_LOC_QP_OP;
 	}
@@ -119,6 +120,16 @@ static bool is_held_back(const struct emu_qp *qp, const struct rc_sent *sent)
 	return rc_is_read_or_atomic(sent->op) && r->reads_out >= credits;
 }
 
+/* It takes effect as soon as earlier requests were sent, and only once, whatever of them has to
+ * be sent again. */
+static void umr_once(struct tp *tp, struct emu_qp *qp, struct rc_sent *sent)
+{
+	if (sent->is_done)
+		return;
+	sent->status = (uint8_t)tp_umr(tp, qp, sent->index, &tp->tx.work);
+	sent->is_done = sent->status == HW_SUCCESS;
+}
+
 /*
  * The request to send from, started if need be; NULL: nothing may be sent now.
  * Requests that end without a packet end here.
@@ -139,13 +150,18 @@ static struct rc_sent *request_now(struct tp *tp, struct emu_qp *qp)
 		sent = rc_sent_at(qp, r->send_at);
 		if (is_held_back(qp, sent))
 			return NULL;
-		if (!is_new && sent->status == HW_SUCCESS)
+		if (!is_new && sent->status == HW_SUCCESS && !sent->is_done)
 			sent->status = (uint8_t)fetch_again(tp, qp, sent);
+		if (sent->status == HW_SUCCESS && sent->op == HW_OP_UMR)
+			umr_once(tp, qp, sent);
 		if (sent->status != HW_SUCCESS && r->send_at != r->sent_head)
 			return NULL;
-		if (sent->status == HW_SUCCESS && sent->op != HW_OP_NOP)
+		if (sent->status == HW_SUCCESS && !tp_is_local(sent->op))
 			return sent;
-		tp_sent_complete(tp, qp, sent->status, 0);
+		if (r->send_at == r->sent_head)
+			tp_sent_complete(tp, qp, sent->status, 0);
+		else
+			r->send_at++;		/* completes when its turn comes */
 	}
 	return NULL;
 }

@@ -26,6 +26,16 @@ static inline bool rc_is_read_or_atomic(uint8_t op)
 	return op == HW_OP_READ || op == HW_OP_COMPARE_SWAP || op == HW_OP_FETCH_ADD;
 }
 
+/* Takes effect in the QP itself: no packet, no PSN. */
+static inline bool tp_is_local(uint8_t op)
+{
+	return op == HW_OP_NOP || op == HW_OP_UMR;
+}
+
+/* Carry out the UMR in @w, which stands at block @block of @qp's send queue.  HW_SUCCESS, or the
+ * status it fails with; the reason is noted. */
+enum hw_status tp_umr(struct tp *tp, struct emu_qp *qp, uint32_t block, const struct hw_work *w);
+
 /* queue.c: queue bytes to meaning */
 
 /* Read and decode the WQE that starts at block @block into tp scratch @s.  HW_SUCCESS, or the
