@@ -17,16 +17,18 @@ enum { WIDTH_4X = 2, SPEED_EDR = 32, SPEED_HDR = 64, SPEED_NDR = 128 };
 #define MTU_4096	5		/* enum ib_mtu */
 #define SYS_IMAGE_GUID	(1u << 11)
 #define RC_RNR_NAK_GEN	(1u << 12)
+#define WINDOWS		(1u << 17 | 1u << 21 | 1u << 24)	/* types 1 and 2B; invalidation */
 
-/* What all rows share.  Windows, XRC, multicast, offloads: not yet, so off. */
+/* What all rows share.  XRC, multicast, offloads: not yet, so off. */
 #define COMMON									\
 	.max_mtu = MTU_4096, .max_msg_bytes = 1u << 30,				\
-	.device_cap_flags = SYS_IMAGE_GUID | RC_RNR_NAK_GEN,			\
+	.device_cap_flags = SYS_IMAGE_GUID | RC_RNR_NAK_GEN | WINDOWS,		\
 	.max_qp = 1u << 18, .max_qp_wr = 8192, .max_sge = 30, .max_sge_rd = 30,	\
 	.max_cq = 1u << 24, .max_cqe = (1u << 22) - 1, .max_mr = 1u << 24,	\
 	.max_pd = 1u << 23, .max_rd_atomic = 16,				\
 	.max_srq = 1u << 23, .max_srq_wr = 32767, .max_srq_sge = 31,		\
 	.max_ah = 1u << 24,							\
+	.max_mw = 1u << 24,							\
 	.max_send_wqebb = 1u << 15, .max_sq_desc_bytes = 1024, .max_rq_desc_bytes = 512, \
 	.comp_vectors = 4, .active_width = WIDTH_4X
 

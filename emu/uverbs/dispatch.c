@@ -151,6 +151,11 @@ struct emu_mr *uv_mr(struct uv_call *call, uint16_t id)
 	return (struct emu_mr *)uv_obj(call, id);
 }
 
+struct emu_mw *uv_mw(struct uv_call *call, uint16_t id)
+{
+	return (struct emu_mw *)uv_obj(call, id);
+}
+
 struct emu_cq *uv_cq(struct uv_call *call, uint16_t id)
 {
 	return (struct emu_cq *)uv_obj(call, id);

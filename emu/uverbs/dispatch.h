@@ -75,7 +75,7 @@ extern const unsigned uv_command_count;
 /* Numbers of the objects inside write structures; ids beside UVERBS_ATTR_CORE_IN and so on. */
 enum {
 	UV_PD = 0x10, UV_MR, UV_CQ, UV_RECV_CQ, UV_QP, UV_CHANNEL, UV_MADE, UV_MADE_FD, UV_SRQ,
-	UV_AH,
+	UV_AH, UV_MW,
 };
 
 /* What the application gave for a row. */
@@ -142,6 +142,7 @@ int uv_refuse(struct uv_call *call, enum why why, int error);
 
 struct emu_pd *uv_pd(struct uv_call *call, uint16_t id);
 struct emu_mr *uv_mr(struct uv_call *call, uint16_t id);
+struct emu_mw *uv_mw(struct uv_call *call, uint16_t id);
 struct emu_cq *uv_cq(struct uv_call *call, uint16_t id);
 struct emu_qp *uv_qp(struct uv_call *call, uint16_t id);
 struct emu_channel *uv_channel(struct uv_call *call, uint16_t id);

@@ -241,6 +241,13 @@ static void mr_object_destroy(struct uv_file *file, struct emu_obj *obj)
 	assert(!ret);
 }
 
+static void mw_object_destroy(struct uv_file *file, struct emu_obj *obj)
+{
+	int ret = mw_destroy(file->dev, (struct emu_mw *)obj);
+
+	assert(!ret);
+}
+
 static void cq_object_destroy(struct uv_file *file, struct emu_obj *obj)
 {
 	uint32_t comp_events, async_events;
@@ -299,6 +306,7 @@ static void channel_object_destroy(struct uv_file *file, struct emu_obj *obj)
 
 static void (*const destroys[OBJ_TYPE_COUNT])(struct uv_file *, struct emu_obj *) = {
 	[OBJ_PD] = pd_object_destroy, [OBJ_MR] = mr_object_destroy,
+	[OBJ_MW] = mw_object_destroy,
 	[OBJ_CQ] = cq_object_destroy, [OBJ_QP] = qp_object_destroy,
 	[OBJ_UAR] = uar_object_destroy, [OBJ_CHANNEL] = channel_object_destroy,
 	[OBJ_ASYNC] = channel_object_destroy,
@@ -318,6 +326,7 @@ static const enum obj_type close_order[] = {
 	OBJ_QP,
 	OBJ_SRQ,
 	OBJ_CQ,
+	OBJ_MW,
 	OBJ_MR,
 	OBJ_PD,
 	OBJ_UAR,

@@ -30,6 +30,10 @@ int on_dereg_mr(struct uv_call *call);
 int on_dereg_mr_legacy(struct uv_call *call);
 int on_query_mr(struct uv_call *call);
 
+int on_alloc_mw(struct uv_call *call);
+int on_dealloc_mw(struct uv_call *call);
+int on_dealloc_mw_legacy(struct uv_call *call);
+
 int on_create_cq(struct uv_call *call);
 int on_create_cq_legacy(struct uv_call *call);
 int on_resize_cq(struct uv_call *call);

@@ -188,6 +188,7 @@ static const uint8_t object_types[] = {
 	[UVERBS_OBJECT_QP] = OBJ_QP, [UVERBS_OBJECT_MR] = OBJ_MR,
 	[UVERBS_OBJECT_SRQ] = OBJ_SRQ,
 	[UVERBS_OBJECT_AH] = OBJ_AH,
+	[UVERBS_OBJECT_MW] = OBJ_MW,
 };
 
 static uint32_t handles_list(const struct uv_call *call, enum obj_type type, uint32_t *list,
@@ -242,6 +243,7 @@ static void device_fill(const struct emu_dev *dev, struct ib_uverbs_query_device
 		.max_cqe = p->max_cqe, .max_mr = p->max_mr, .max_pd = p->max_pd,
 		.max_srq = p->max_srq, .max_srq_wr = p->max_srq_wr,
 		.max_srq_sge = p->max_srq_sge,
+		.max_mw = p->max_mw,
 		.max_qp_rd_atom = p->max_rd_atomic,
 		.max_res_rd_atom = p->max_qp * p->max_rd_atomic,
 		.max_ah = p->max_ah,
