@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <time.h>
 #include "raw.h"
+#include "window.h"
 
 uint64_t now_ms(void)
 {
@@ -175,10 +176,25 @@ int end_open(struct end *e, const struct end_opts *opts, const struct end *share
 	return err ? err : qp_create(e);
 }
 
+int end_swap_qp(struct end *e)
+{
+	struct ibv_qp *qp = e->qp;
+	int err = 0;
+
+	e->qp = e->spare_qp;
+	e->spare_qp = qp;
+	if (!e->qp)
+		err = qp_create(e);
+	return err;
+}
+
 void end_close(struct end *e)
 {
 	if (e->qp)
 		ibv_destroy_qp(e->qp);
+	if (e->spare_qp)
+		ibv_destroy_qp(e->spare_qp);
+	end_windows_close(e);
 	if (e->srq)
 		ibv_destroy_srq(e->srq);
 	for (unsigned i = 0; i < END_AHS_MAX; i++)
@@ -321,7 +337,7 @@ int end_post(struct end *e, const struct work *work)
 		.sg_list = copy.sge, .num_sge = (int)copy.sge_count,
 	};
 
-	if (copy.opcode == IBV_WR_SEND_WITH_INV)
+	if (copy.opcode == IBV_WR_SEND_WITH_INV || copy.opcode == IBV_WR_LOCAL_INV)
 		wr.invalidate_rkey = copy.imm;
 	else
 		wr.imm_data = htobe32(copy.imm);

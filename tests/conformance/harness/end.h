@@ -17,6 +17,7 @@
 #define QUIET_POLLS	300	/* empty polls after which a queue counts as quiet */
 #define GID_INDEX	3	/* RoCE v2, IPv4: the usual choice on ConnectX */
 #define END_KEYS_MAX	8
+#define END_WINDOWS_MAX	4
 #define END_SGE_MAX	30
 #define END_AHS_MAX	4
 #define GRH_BYTES	40	/* in front of each received datagram */
@@ -66,6 +67,11 @@ struct end_key {
 	struct ibv_pd *pd;		/* of its own, or NULL */
 };
 
+struct end_window {
+	struct ibv_mw *mw;
+	struct ibv_pd *pd;		/* of its own, or NULL */
+};
+
 struct end {
 	struct ibv_context *context;
 	struct event_log *log;
@@ -83,6 +89,8 @@ struct end {
 	uint8_t *buf;
 	struct ibv_mr *mr;
 	struct end_key key[END_KEYS_MAX];
+	struct end_window window[END_WINDOWS_MAX];	/* window.h */
+	struct ibv_qp *spare_qp;	/* end_swap_qp() */
 	struct end_opts opts;
 };
 
@@ -100,7 +108,7 @@ struct work {
 	unsigned flags;			/* IBV_SEND_*; SIGNALED is not added */
 	uint64_t remote_addr;
 	uint32_t rkey;
-	uint32_t imm;			/* host order; for SEND_WITH_INV the rkey */
+	uint32_t imm;			/* host order; for SEND_WITH_INV, LOCAL_INV the rkey */
 	uint64_t compare_add, swap;
 	/* UD; zero: the other end's */
 	union ibv_gid gid;
@@ -148,6 +156,10 @@ enum ibv_qp_state end_state(struct end *e);	/* IBV_QPS_UNKNOWN: query failed */
  * The slot, or -1 with errno. */
 int end_register(struct end *e, uint64_t addr, uint64_t bytes, unsigned access, bool other_pd);
 int end_deregister(struct end *e, unsigned slot);
+
+/* Go on with another QP on the same domain and CQs, not connected; called again, with the
+ * first one.  end_describe() tells its number. */
+int end_swap_qp(struct end *e);
 
 /* A pattern that differs from byte to byte, from row to row and from seed to seed. */
 void pattern_fill(void *at, size_t bytes, uint64_t seed);

@@ -158,6 +158,20 @@ static int on_srq_destroy(struct end *e, struct peer_message *m)
 	return err;
 }
 
+static int on_window(struct end *e, struct peer_message *m)
+{
+	return end_window(e, &m->u.window);
+}
+
+static int on_swap_qp(struct end *e, struct peer_message *m)
+{
+	int err = end_swap_qp(e);
+
+	if (!err)
+		end_describe(e, &m->u.info);
+	return err;
+}
+
 static int (*const handlers[PEER_OP_COUNT])(struct end *, struct peer_message *) = {
 	[PEER_CLOSE] = on_close, [PEER_CONNECT] = on_connect, [PEER_TO] = on_to,
 	[PEER_MODIFY] = on_modify, [PEER_QUERY] = on_query, [PEER_DESTROY_QP] = on_destroy_qp,
@@ -167,6 +181,7 @@ static int (*const handlers[PEER_OP_COUNT])(struct end *, struct peer_message *)
 	[PEER_DIFFERS] = on_differs, [PEER_UNMAP] = on_unmap,
 	[PEER_SRQ_MODIFY] = on_srq_modify, [PEER_SRQ_QUERY] = on_srq_query,
 	[PEER_SRQ_DESTROY] = on_srq_destroy,
+	[PEER_WINDOW] = on_window, [PEER_SWAP_QP] = on_swap_qp,
 };
 
 static void answer(struct end *e, struct peer_message *m, const struct end *shared)
@@ -434,5 +449,23 @@ int peer_srq_destroy(struct peer *p)
 	struct peer_message m = { .op = PEER_SRQ_DESTROY };
 
 	call(p, &m);
+	return m.err;
+}
+
+int peer_window(struct peer *p, struct window_ask *ask)
+{
+	struct peer_message m = { .op = PEER_WINDOW, .u.window = *ask };
+
+	call(p, &m);
+	*ask = m.u.window;
+	return m.err;
+}
+
+int peer_swap_qp(struct peer *p, struct end_info *info_out)
+{
+	struct peer_message m = { .op = PEER_SWAP_QP };
+
+	call(p, &m);
+	*info_out = m.u.info;
 	return m.err;
 }

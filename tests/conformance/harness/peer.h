@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <sys/types.h>
 #include "end.h"
+#include "window.h"
 
 enum placement { ONE_THREAD, TWO_THREADS, TWO_PROCESSES, PLACEMENT_COUNT };
 extern const char *const placement_names[PLACEMENT_COUNT];
@@ -24,6 +25,7 @@ enum peer_op {
 	PEER_POST, PEER_POST_RECV, PEER_AWAIT, PEER_GLANCE, PEER_EVENT,
 	PEER_REGISTER, PEER_DEREGISTER, PEER_READ, PEER_FILL, PEER_DIFFERS, PEER_UNMAP,
 	PEER_SRQ_MODIFY, PEER_SRQ_QUERY, PEER_SRQ_DESTROY,
+	PEER_WINDOW, PEER_SWAP_QP,
 	PEER_OP_COUNT
 };
 
@@ -38,6 +40,7 @@ struct peer_message {
 		struct done done;
 		struct ibv_qp_attr attr;
 		struct ibv_srq_attr srq;
+		struct window_ask window;
 		uint8_t bytes[512];
 	} u;
 };
@@ -82,4 +85,6 @@ int peer_unmap(struct peer *p, size_t offset, size_t bytes);
 int peer_srq_modify(struct peer *p, const struct ibv_srq_attr *attr, int mask);
 int peer_srq_query(struct peer *p, struct ibv_srq_attr *out);
 int peer_srq_destroy(struct peer *p);
+int peer_window(struct peer *p, struct window_ask *ask);	/* as end_window() */
+int peer_swap_qp(struct peer *p, struct end_info *info_out);	/* as end_swap_qp() */
 #endif
