@@ -242,6 +242,7 @@ static void dev_fill(struct emu_function *f, const struct emu_identity *id)
 	dev->node_guid = id->node_guid;
 	memcpy(dev->mac, id->mac, sizeof dev->mac);
 	dev->lid = id->profile->link == HW_LINK_INFINIBAND ? hw_lid(id->node_guid) : 0;
+	port_begin(dev);
 	dev->gid_count = id->gid_count;
 	for (unsigned i = 0; i < id->gid_count; i++) {
 		memcpy(dev->gid[i].raw, id->gid[i].raw, sizeof dev->gid[i].raw);

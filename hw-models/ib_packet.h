@@ -86,6 +86,13 @@ static inline bool ib_is_multicast(const uint8_t gid[16])
 	return gid[0] == 0xff || (ib_is_ipv4(gid) && gid[12] >> 4 == 0xe);
 }
 
+/* Do two partition keys let their owners talk?  Of one partition at least one must be a full
+ * member (bit 15); number 0 is no partition.  Source: IBTA volume 1, 10.9.3. */
+static inline bool ib_pkeys_match(uint16_t a, uint16_t b)
+{
+	return !((a ^ b) & 0x7fff) && a & 0x7fff && (a | b) & 0x8000;
+}
+
 /* What a receiver of datagrams is told of the way, or a DC target of its initiator. */
 struct ib_extra {
 	uint32_t qkey;			/* DETH */

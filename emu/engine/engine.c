@@ -112,7 +112,7 @@ static enum why arrival_check(const struct emu_qp *qp, const struct ib_packet *p
 		return WHY_PACKET_TRANSPORT;
 	if (ib_is_answer(p->opcode) ? !takes[qp->state].answers : !takes[qp->state].requests)
 		return WHY_PACKET_QP_STATE;
-	if ((p->pkey ^ qp->pkey) & 0x7fff)
+	if (!ib_pkeys_match(p->pkey, qp->pkey))
 		return WHY_PACKET_PKEY;
 	if (t->is_connected && memcmp(p->sgid, qp->dgid, sizeof p->sgid))
 		return WHY_PACKET_SGID;
@@ -126,6 +126,7 @@ static bool arrive(struct engine *e, struct emu_qp *qp, const struct ib_packet *
 	bool is_readable;
 
 	if (why != WHY_NONE) {
+		e->dev->port.bad_pkeys += why == WHY_PACKET_PKEY;
 		dropped(e, p, why);
 		return true;
 	}

@@ -20,6 +20,7 @@
 #include "emu/obj/home.h"
 #include "emu/obj/key.h"
 #include "emu/obj/numbers.h"
+#include "emu/obj/port.h"
 #include "emu/obj/qp_state.h"
 #include "hw-models/profile.h"
 
@@ -63,6 +64,7 @@ struct emu_dev {
 	struct emu_gid gid[EMU_GIDS_MAX];	/* index is the GID index; all-zero raw: empty */
 	unsigned gid_count;
 	uint16_t lid;			/* 0: the port is addressed by GIDs only */
+	struct emu_port port;
 	uint64_t (*now_ns)(void);	/* the injected clock, monotonic */
 	/* A cheap one that lags by up to coarse_lag_ns; NULL: none. */
 	uint64_t (*coarse_now_ns)(void);

@@ -16,7 +16,6 @@
 #define RECORD_BYTES	8
 #define RQ_STRIDE_MIN	16
 #define USER_INDEX_MAX	0xffffffu
-#define PKEY_DEFAULT	0xffffu
 
 static bool is_power_of_two_or_0(uint32_t n)
 {
@@ -119,7 +118,7 @@ static void qp_fill(struct emu_qp *qp, const struct qp_init *init)
 	qp->rq_count = init->rq_count;
 	qp->rq_stride = init->rq_stride;
 	qp->signals_all = init->signals_all;
-	qp->pkey = qp->resp->pkey = PKEY_DEFAULT;
+	qp->pkey = qp->resp->pkey = PORT_PKEY_DEFAULT;
 	qp->max_send_wr = init->max_send_wr;
 	qp->max_recv_wr = init->max_recv_wr;
 	qp->max_send_sge = init->max_send_sge;

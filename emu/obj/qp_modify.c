@@ -217,6 +217,8 @@ static void hot_apply(struct emu_qp *qp, uint32_t mask)
 
 	if (mask & A_ACCESS)
 		qp->resp->access = attr->access;
+	if (mask & A_PKEY)
+		port_pkey_apply(qp);
 	if (mask & A_AV)
 		path_apply(qp);
 	if (mask & A_MTU)

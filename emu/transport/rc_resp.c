@@ -554,7 +554,7 @@ static int execute_remote(struct request *q, uint64_t *original_out)
 static bool is_for_us(const struct emu_qp *qp, const struct rc_resp *r, const struct ib_packet *p)
 {
 	return r->is_open && r->peer_qpn == qp->qpn && r->mtu_bytes == qp->mtu_bytes &&
-	       !((r->pkey ^ p->pkey) & 0x7fff) && !memcmp(r->sgid, p->dgid, 16) &&
+	       ib_pkeys_match(r->pkey, p->pkey) && !memcmp(r->sgid, p->dgid, 16) &&
 	       !memcmp(r->dgid, p->sgid, 16);
 }
 

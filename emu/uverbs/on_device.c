@@ -324,6 +324,7 @@ static struct ib_uverbs_query_port_resp port_describe(const struct emu_dev *dev)
 		.port_cap_flags = p->port_cap_flags, .max_msg_sz = p->max_msg_bytes,
 		.gid_tbl_len = p->gid_table, .pkey_tbl_len = (uint16_t)p->pkey_table,
 		.state = PORT_ACTIVE, .max_mtu = p->max_mtu, .active_mtu = p->max_mtu,
+		.bad_pkey_cntr = dev->port.bad_pkeys,
 		.active_width = p->active_width, .active_speed = p->active_speed,
 		.phys_state = PHYS_LINK_UP, .link_layer = p->link,
 	};

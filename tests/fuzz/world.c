@@ -39,6 +39,7 @@ void device_begin(struct wire *wire)
 	device.now_ns = clock_read;
 	device.why = &reasons;
 	device.gid_count = 3;		/* the second is empty */
+	port_begin(&device);
 	device.gid[0] = (struct emu_gid){ .raw = { 0xfe, 0x80, [15] = 1 }, .type = 2 };
 	device.gid[2] = (struct emu_gid){ .raw = { [10] = 0xff, [11] = 0xff, 10, 0, 0, 1 },
 					  .type = 2, .netdev_ifindex = 7 };

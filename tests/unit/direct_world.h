@@ -189,6 +189,7 @@ static inline void end_device(struct end *n)
 	dev->why = &n->w.why;
 	dev->now_ns = clock_read;
 	dev->gid_count = 1;
+	port_begin(dev);
 	memcpy(dev->gid[0].raw, (uint8_t[16]){ 0xfe, 0x80, [15] = 1 }, 16);
 	dev->gid[0].type = 2;
 	cr_assert_eq(key_table_init(&dev->keys, lease_keys, n->fabric), 0);

@@ -52,6 +52,7 @@ static inline struct emu_dev *world_dev(void)
 	dev.profile = &world_profile;
 	dev.why = &world_why;
 	dev.gid_count = 2;
+	port_begin(&dev);
 	memcpy(dev.gid[0].raw, world_gid, 16);
 	CHECK_INT(mem_guard_init(), 0);
 	CHECK_INT(key_table_init(&dev.keys, NULL, NULL), 0);

@@ -9,6 +9,7 @@
 #define TESTS_UNIT_RC_WORLD_H
 #include <criterion/criterion.h>
 #include <endian.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "emu/mem/mem.h"
@@ -145,6 +146,7 @@ static inline struct world *world_new_of(enum qp_type type, uint32_t psn)
 	dev->profile = hw_profile_find(NULL);
 	dev->why = &w->why;
 	dev->gid_count = 1;
+	port_begin(dev);
 	memcpy(dev->gid[0].raw, (uint8_t[16]){ 0xfe, 0x80, [15] = 1 }, 16);
 	dev->gid[0].type = 2;
 	cr_assert_eq(key_table_init(&dev->keys, world_lease, &leases), 0);

@@ -145,6 +145,7 @@ Test(engine, states_and_addresses_that_take_no_packet)
 		{ QP_ERR, 1, 0xffff, WHY_PACKET_QP_STATE },
 		{ QP_RTS, 2, 0xffff, WHY_PACKET_SGID },
 		{ QP_RTS, 1, 0x8001, WHY_PACKET_PKEY },
+		{ QP_RTS, 1, 0, WHY_PACKET_PKEY },
 	};
 
 	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
