@@ -202,6 +202,7 @@ struct hw_cqe {
 	bool is_solicited;
 	uint8_t syndrome, vendor_err;	/* error CQEs */
 	uint64_t timestamp;
+	bool has_origin;		/* what follows up to rx_hash_type counts; never on RC */
 	uint32_t src_qpn;		/* UD and DC receives */
 	uint16_t slid;			/* InfiniBand */
 	uint8_t path_bits;		/* InfiniBand: low 7 bits of the DLID */

@@ -60,7 +60,8 @@ static void header_write(struct mlx5_cqe *out, const struct hw_cqe *cqe)
 static void front_write(struct mlx5_cqe *out, const struct hw_cqe *cqe)
 {
 	if (cqe->format != MLX5_CQE_DATA_32) {
-		header_write(out, cqe);
+		if (cqe->has_origin)
+			header_write(out, cqe);
 		return;
 	}
 	assert(cqe->bytes <= MLX5_CQE_INLINE_BYTES);

@@ -81,7 +81,8 @@ Test(cqe, resize_and_invalid_are_an_opcode_and_an_owner)
 Test(cqe, datagram_says_how_it_came_to_an_infiniband_port)
 {
 	struct hw_cqe cqe = {
-		.kind = HW_CQE_RECV, .qpn = 0x11d, .bytes = 140, .src_qpn = 0xabcdef,
+		.kind = HW_CQE_RECV, .qpn = 0x11d, .bytes = 140, .has_origin = true,
+		.src_qpn = 0xabcdef,
 		.slid = 0x1234, .path_bits = 0x7f, .sl = 0xf, .grh = 1, .checks_ok = 7,
 	};
 
@@ -94,7 +95,8 @@ Test(cqe, datagram_says_how_it_came_to_an_infiniband_port)
 Test(cqe, datagram_says_how_it_came_to_an_ethernet_port)
 {
 	struct hw_cqe cqe = {
-		.kind = HW_CQE_RECV, .qpn = 0x11d, .bytes = 140, .src_qpn = 1, .l3 = 2, .grh = 2,
+		.kind = HW_CQE_RECV, .qpn = 0x11d, .bytes = 140, .has_origin = true,
+		.src_qpn = 1, .l3 = 2, .grh = 2,
 		.checks_ok = 3, .l4_type = 2, .l3_type = 2, .has_vlan = true, .vlan = 0xe064,
 		.rx_hash = 0xaabbccdd, .rx_hash_type = 0x84,
 	};
@@ -110,7 +112,7 @@ Test(cqe, short_message_stands_in_front)
 	static const uint8_t data[32] = { 1, 2, 3, [31] = 32 };
 	struct hw_cqe cqe = {
 		.kind = HW_CQE_RECV, .qpn = 0x11d, .bytes = 3, .format = 1, .inline_bytes = data,
-		.slid = 0xffff, .src_qpn = 0xffffff,	/* there is no room for them */
+		.has_origin = true, .slid = 0xffff, .src_qpn = 0xffffff,	/* there is no room for them */
 	};
 
 	CHECK_CQE(&cqe, 0, 1, 2, 3, 0, ZERO4, ZERO4, ZERO4, ZERO4, ZERO4, ZERO4, ZERO4,
@@ -127,7 +129,7 @@ Test(cqe, short_message_stands_in_front)
 Test(cqe, longer_message_stands_before_it)
 {
 	struct hw_cqe cqe = { .kind = HW_CQE_RECV, .qpn = 5, .bytes = 64, .format = 2,
-			      .slid = 7 };
+			      .has_origin = true, .slid = 7 };
 
 	CHECK_CQE(&cqe, 1, ZERO4, ZERO4, ZERO4, ZERO4, ZERO4, 0, 0, 0, 7, ZERO4, ZERO4,
 		  ZERO4, ZERO4, ZERO4, 0, 0, 0, 64, ZERO4, ZERO4, 0, 0, 0, 5, 0, 0, 0, 0x29);
