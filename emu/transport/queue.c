@@ -86,7 +86,7 @@ static int ring_copy(struct emu_qp *qp, uint32_t block, unsigned units, uint8_t 
 
 /* What the decoder knows and no transport executes yet. */
 static const bool is_planned[HW_OP_COUNT] = {
-	[HW_OP_MASKED_COMPARE_SWAP] = true, [HW_OP_MASKED_FETCH_ADD] = true, [HW_OP_UMR] = true,
+	[HW_OP_MASKED_COMPARE_SWAP] = true, [HW_OP_MASKED_FETCH_ADD] = true,
 };
 
 static enum hw_fault work_check_place(const struct emu_qp *qp, const struct hw_work *w,
