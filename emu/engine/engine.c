@@ -150,7 +150,7 @@ static bool has_gid(const struct emu_dev *dev, const uint8_t gid[16])
 		return true;
 	for (unsigned i = 0; i < dev->gid_count; i++)
 		if (!memcmp(dev->gid[i].raw, gid, 16))
-			return true;
+			return memcmp(gid, (uint8_t[16]){ 0 }, 16) != 0;	/* no empty entry */
 	return false;
 }
 
@@ -169,6 +169,10 @@ static enum wire_sent send(struct engine *e, struct emu_qp *peer, const struct i
 {
 	enum wire_sent sent;
 
+	if (e->dev->port.is_down) {
+		dropped(e, p, WHY_PORT_DOWN);
+		return WIRE_SENT;		/* nobody tells a sender what is lost */
+	}
 	if (peer)
 		return arrive(e, peer, p) ? WIRE_SENT : WIRE_UNREADABLE;
 	sent = e->wire ? e->wire->ops->send(e->wire, p) : WIRE_NOBODY;
@@ -183,7 +187,8 @@ static enum wire_sent send(struct engine *e, struct emu_qp *peer, const struct i
 static bool is_direct(const struct engine *e, const struct emu_qp *qp, const struct emu_qp *peer,
 		      uint32_t work)
 {
-	return !peer && e->share && work == QP_WORK_REQUEST && transport_of(qp)->is_direct;
+	return !peer && e->share && work == QP_WORK_REQUEST && transport_of(qp)->is_direct &&
+	       !e->dev->port.is_down;
 }
 
 /* Bytes that executing it moves.  A large READ would hold the lock for long: the peer answers that
@@ -302,7 +307,9 @@ static void take_arrivals(struct engine *e)
 	for (int i = 0; i < ARRIVALS_A_STEP && e->wire->ops->receive(e->wire, &p); i++) {
 		struct emu_qp *qp = qp_find(e->dev, p.dest_qpn);
 
-		if (!qp)
+		if (e->dev->port.is_down)
+			dropped(e, &p, WHY_PORT_DOWN);
+		else if (!qp)
 			dropped(e, &p, WHY_PACKET_NO_QP);
 		else if (!has_gid(e->dev, p.dgid))
 			dropped(e, &p, WHY_PACKET_DGID);

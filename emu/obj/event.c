@@ -49,6 +49,8 @@ struct emu_channel {
 	struct emu_obj obj;		/* first: see channel_obj() */
 	struct own_fd writer;		/* our end */
 	struct own_fd reader;		/* the application's end, kept to look into it */
+	struct channel_list *list;	/* it is in this one, or NULL */
+	struct emu_channel *list_next;
 	size_t bytes;			/* per event */
 	struct event_slot *slot;	/* ring of slot_size, a power of two */
 	uint32_t slot_size, head, sent, tail;	/* free running: head <= sent <= tail */
@@ -108,8 +110,26 @@ int channel_create(size_t bytes, struct emu_channel **out, int *fd_out)
 	return 0;
 }
 
+void channel_subscribe(struct emu_channel *channel, struct channel_list *list)
+{
+	channel->list = list;
+	channel->list_next = list->first;
+	list->first = channel;
+}
+
+static void unsubscribe(struct emu_channel *channel)
+{
+	struct emu_channel **at = &channel->list->first;
+
+	while (*at != channel)
+		at = &(*at)->list_next;
+	*at = channel->list_next;
+}
+
 void channel_destroy(struct emu_channel *channel)
 {
+	if (channel->list)
+		unsubscribe(channel);
 	own_fd_close(&channel->writer);
 	own_fd_close(&channel->reader);
 	free(channel->slot);
@@ -286,6 +306,12 @@ void channel_push(struct emu_channel *channel, const void *event, const void *ta
 	slot->tag = tag;
 	memcpy(slot->bytes, event, channel->bytes);
 	channel_flush(channel);
+}
+
+void channels_push(const struct channel_list *list, const void *event, const void *tag)
+{
+	for (struct emu_channel *c = list->first; c; c = c->list_next)
+		channel_push(c, event, tag);
 }
 
 static uint32_t slots_about(struct emu_channel *channel, uint32_t from, uint32_t to,

@@ -24,7 +24,13 @@ enum {
 	EVENT_CQ_ERR = 0, EVENT_QP_FATAL = 1, EVENT_QP_REQ_ERR = 2, EVENT_QP_ACCESS_ERR = 3,
 	EVENT_COMM_EST = 4,
 	EVENT_SRQ_ERR = 14, EVENT_SRQ_LIMIT = 15, EVENT_QP_LAST_WQE = 16,
+	EVENT_DEVICE_FATAL = 8, EVENT_PORT_ACTIVE = 9, EVENT_PORT_ERR = 10, EVENT_LID_CHANGE = 11,
+	EVENT_PKEY_CHANGE = 12, EVENT_SM_CHANGE = 13, EVENT_CLIENT_REREGISTER = 17,
+	EVENT_GID_CHANGE = 18,
 };
+
+/* The async files of a device. */
+struct channel_list { struct emu_channel *first; };
 
 enum { EVENT_COMP_BYTES = 8, EVENT_ASYNC_BYTES = 16, EVENT_BYTES_MAX = 16 };
 
@@ -32,6 +38,10 @@ enum { EVENT_COMP_BYTES = 8, EVENT_ASYNC_BYTES = 16, EVENT_BYTES_MAX = 16 };
  * closes it.  0, -EMFILE, -ENFILE, -ENOMEM */
 int channel_create(size_t bytes, struct emu_channel **out, int *fd_out);
 void channel_destroy(struct emu_channel *channel);
+
+/* What happens to the device as a whole is told to all of a list.  Ends with channel_destroy(). */
+void channel_subscribe(struct emu_channel *channel, struct channel_list *list);
+void channels_push(const struct channel_list *list, const void *event, const void *tag);
 
 /* Queue an event about @tag (any pointer that names the object). */
 void channel_push(struct emu_channel *channel, const void *event, const void *tag);

@@ -77,6 +77,7 @@ struct emu_dev {
 	struct key_table keys;
 	struct number_space qpns, cqns, pdns;	/* number -> object */
 	struct number_space srqns;
+	struct channel_list async;	/* of all open files */
 	void *engine;			/* struct engine, for uverbs/ only */
 };
 
@@ -344,17 +345,26 @@ int qp_create(struct emu_dev *dev, const struct qp_init *init, struct emu_qp **o
 /* The whole of ibv_modify_qp(): edge, mask, values, then the change; see qp_state.h.
  * Sets QP_WORK bits; the caller kicks the engine. */
 int qp_modify(struct emu_dev *dev, struct emu_qp *qp, const struct qp_attr *attr, uint32_t mask);
+/* The source address of its path is what the port's tables say now. */
+void qp_source_apply(struct emu_qp *qp);
 /* The engine has forgotten the QP before. */
 int qp_destroy(struct emu_dev *dev, struct emu_qp *qp, uint32_t *events_out);
+
+/* May peers execute one-sided requests in it? */
+static inline bool qp_is_open(const struct emu_qp *qp)
+{
+	return qp->type == QPT_RC && !qp->dev->port.is_down &&
+	       (qp->state == QP_RTS || (qp->state == QP_RTR && qp->is_established));
+}
 
 /* The only writer of qp->state: peers see at once whether they may execute.  As with packets,
  * nothing arrives any more when a QP has left the states in which it takes requests. */
 static inline void qp_state_set(struct emu_qp *qp, enum qp_state state)
 {
-	bool is_open = qp->type == QPT_RC &&
-		       (state == QP_RTS || (state == QP_RTR && qp->is_established));
+	bool is_open;
 
 	qp->state = state;
+	is_open = qp_is_open(qp);
 	if (atomic_exchange(&qp->resp->is_open, is_open) && !is_open)
 		home_quiesce(&qp->dev->home);
 }

@@ -1,17 +1,129 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The port; see port.h.
+ *
+ * QPs name the port's entries by index, as on the hardware: what changes in a table changes for
+ * them too, without another modify_qp.
  */
 #include "emu/obj/port.h"
+#include <string.h>
+#include "emu/obj/event_desc.h"
 #include "emu/obj/obj.h"
+
+#define PORT_NUMBER 1
 
 void port_begin(struct emu_dev *dev)
 {
-	dev->port = (struct emu_port){ .pkey = { PORT_PKEY_DEFAULT } };
+	dev->port = (struct emu_port){
+		.sm_lid = PORT_SM_LID_DEFAULT, .pkey = { PORT_PKEY_DEFAULT },
+	};
 }
 
 void port_pkey_apply(struct emu_qp *qp)
 {
 	qp->pkey = qp->dev->port.pkey[qp->attr.pkey_index % PORT_PKEYS_MAX];
 	qp->resp->pkey = qp->pkey;
+}
+
+void port_event(struct emu_dev *dev, uint32_t type)
+{
+	struct event_async event = { .element = PORT_NUMBER, .type = type };
+
+	channels_push(&dev->async, &event, &dev->port);
+}
+
+/* --- differences --- */
+
+static bool goes_down(const struct emu_dev *dev, const struct port_change *to)
+{
+	return to->was_down && !dev->port.is_down;
+}
+
+static bool comes_up(const struct emu_dev *dev, const struct port_change *to)
+{
+	return !to->is_down && (to->was_down || dev->port.is_down);
+}
+
+static bool has_other_lid(const struct emu_dev *dev, const struct port_change *to)
+{
+	return to->lid != dev->lid;
+}
+
+static bool has_other_sm(const struct emu_dev *dev, const struct port_change *to)
+{
+	return to->sm_lid != dev->port.sm_lid;
+}
+
+static bool has_other_pkeys(const struct emu_dev *dev, const struct port_change *to)
+{
+	return memcmp(to->pkey, dev->port.pkey, sizeof to->pkey) != 0;
+}
+
+static bool has_other_gids(const struct emu_dev *dev, const struct port_change *to)
+{
+	return to->gid_count != dev->gid_count ||
+	       memcmp(to->gid, dev->gid, to->gid_count * sizeof *to->gid) != 0;
+}
+
+static bool is_reregistered(const struct emu_dev *dev, const struct port_change *to)
+{
+	(void)dev;
+	return to->is_reregistered;
+}
+
+/* In the order in which they are told. */
+static const struct {
+	uint32_t event;
+	bool (*has)(const struct emu_dev *dev, const struct port_change *to);
+} differences[] = {
+	{ EVENT_PORT_ERR, goes_down },
+	{ EVENT_LID_CHANGE, has_other_lid },
+	{ EVENT_PKEY_CHANGE, has_other_pkeys },
+	{ EVENT_GID_CHANGE, has_other_gids },
+	{ EVENT_SM_CHANGE, has_other_sm },
+	{ EVENT_CLIENT_REREGISTER, is_reregistered },
+	{ EVENT_PORT_ACTIVE, comes_up },
+};
+#define DIFFERENCES (sizeof differences / sizeof *differences)
+
+/* --- the change --- */
+
+static void qp_follow(struct emu_qp *qp)
+{
+	if (qp->attr.port)
+		port_pkey_apply(qp);
+	if (qp->attr.path.port)
+		qp_source_apply(qp);
+	atomic_store(&qp->resp->is_open, qp_is_open(qp));
+}
+
+static void qps_follow(struct emu_dev *dev)
+{
+	for (uint32_t block = 0; block < NUMBER_BLOCKS; block++) {
+		void **qps = dev->qpns.block[block];
+
+		for (uint32_t i = 0; qps && i < NUMBER_BLOCK; i++)
+			if (qps[i])
+				qp_follow(qps[i]);
+	}
+	home_quiesce(&dev->home);
+}
+
+void port_change(struct emu_dev *dev, const struct port_change *to, bool is_told)
+{
+	bool has[DIFFERENCES];
+
+	for (size_t i = 0; i < DIFFERENCES; i++)
+		has[i] = is_told && differences[i].has(dev, to);
+	dev->port.is_down = to->is_down;
+	dev->port.sm_lid = to->sm_lid;
+	memcpy(dev->port.pkey, to->pkey, sizeof dev->port.pkey);
+	dev->lid = to->lid;
+	memset(dev->gid, 0, sizeof dev->gid);
+	memcpy(dev->gid, to->gid, to->gid_count * sizeof *to->gid);
+	dev->gid_count = to->gid_count;
+	qps_follow(dev);
+	for (size_t i = 0; i < DIFFERENCES; i++)
+		if (has[i])
+			port_event(dev, differences[i].event);
 }

@@ -196,18 +196,27 @@ static void attr_keep(struct qp_attr *to, const struct qp_attr *from, uint32_t m
 
 /* --- what changes with it --- */
 
+void qp_source_apply(struct emu_qp *qp)
+{
+	const struct qp_path *path = &qp->attr.path;
+
+	if (path->is_global)
+		memcpy(qp->sgid, qp->dev->gid[path->sgid_index % EMU_GIDS_MAX].raw,
+		       sizeof qp->sgid);
+	else
+		ib_lid_as_gid(qp->dev->lid, qp->sgid);
+	memcpy(qp->resp->sgid, qp->sgid, sizeof qp->sgid);
+}
+
 static void path_apply(struct emu_qp *qp)
 {
 	const struct qp_path *path = &qp->attr.path;
 
-	if (!path->is_global) {
-		ib_lid_as_gid(qp->dev->lid, qp->sgid);
-		ib_lid_as_gid(path->dlid, qp->dgid);
-	} else {
-		memcpy(qp->sgid, qp->dev->gid[path->sgid_index].raw, sizeof qp->sgid);
+	qp_source_apply(qp);
+	if (path->is_global)
 		memcpy(qp->dgid, path->dgid, sizeof qp->dgid);
-	}
-	memcpy(qp->resp->sgid, qp->sgid, sizeof qp->sgid);
+	else
+		ib_lid_as_gid(path->dlid, qp->dgid);
 	memcpy(qp->resp->dgid, qp->dgid, sizeof qp->dgid);
 }
 

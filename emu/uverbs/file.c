@@ -111,8 +111,11 @@ int file_event_fd_add(struct uv_file *file, struct emu_obj *obj, int fd)
 		.channel = (struct emu_channel *)obj, .fd = fd,
 		.dev = st.st_dev, .ino = st.st_ino,
 	};
-	if (obj->type == OBJ_ASYNC && !file->async)
-		file->async = (struct emu_channel *)obj;
+	if (obj->type == OBJ_ASYNC) {
+		channel_subscribe((struct emu_channel *)obj, &file->dev->async);
+		if (!file->async)
+			file->async = (struct emu_channel *)obj;
+	}
 	return 0;
 }
 

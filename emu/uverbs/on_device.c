@@ -307,7 +307,7 @@ int on_query_device_ex(struct uv_call *call)
 /* --- the port --- */
 
 enum {
-	PORT_ACTIVE = 4, PHYS_LINK_UP = 5, SM_LID = 1,
+	PORT_DOWN = 1, PORT_ACTIVE = 4, PHYS_POLLING = 2, PHYS_DISABLED = 3, PHYS_LINK_UP = 5,
 	IB_MAX_VL = 4,			/* VL0 to VL7 */
 	IB_SUBNET_TIMEOUT = 18,
 };
@@ -317,24 +317,32 @@ static int port_check(struct uv_call *call, uint64_t port)
 	return port == 1 ? 0 : uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
 }
 
+/* An Ethernet port says no more than that its interface is down. */
+static uint8_t phys_state(const struct emu_dev *dev)
+{
+	if (!dev->port.is_down)
+		return PHYS_LINK_UP;
+	return dev->profile->link == HW_LINK_ETHERNET ? PHYS_DISABLED : PHYS_POLLING;
+}
+
 static struct ib_uverbs_query_port_resp port_describe(const struct emu_dev *dev)
 {
 	const struct hw_profile *p = dev->profile;
 	struct ib_uverbs_query_port_resp port = {
 		.port_cap_flags = p->port_cap_flags, .max_msg_sz = p->max_msg_bytes,
 		.gid_tbl_len = p->gid_table, .pkey_tbl_len = (uint16_t)p->pkey_table,
-		.state = PORT_ACTIVE, .max_mtu = p->max_mtu, .active_mtu = p->max_mtu,
+		.state = dev->port.is_down ? PORT_DOWN : PORT_ACTIVE, .max_mtu = p->max_mtu, .active_mtu = p->max_mtu,
 		.bad_pkey_cntr = dev->port.bad_pkeys,
 		.active_width = p->active_width, .active_speed = p->active_speed,
-		.phys_state = PHYS_LINK_UP, .link_layer = p->link,
+		.phys_state = phys_state(dev), .link_layer = p->link,
 	};
 
 	if (p->link == HW_LINK_ETHERNET) {
 		port.flags = IB_UVERBS_QPF_GRH_REQUIRED;
 		return port;
 	}
-	port.lid = hw_lid(dev->node_guid);
-	port.sm_lid = SM_LID;
+	port.lid = dev->lid;
+	port.sm_lid = dev->port.sm_lid;
 	port.max_vl_num = IB_MAX_VL;
 	port.subnet_timeout = IB_SUBNET_TIMEOUT;
 	return port;

@@ -221,6 +221,35 @@ Test(engine, a_packet_for_another_nodes_address_is_lost)
 	expect_why(r.w, WHY_PACKET_DGID);
 }
 
+/* Requests are lost, also those to oneself; the requester notices by its timer. */
+Test(engine, nothing_passes_a_port_that_is_down)
+{
+	struct rig r = rig_new();
+	struct wire wire = { .ops = &fake_ops };
+
+	r.w->dev.port.is_down = true;
+	r.w->a.data[0] = 9;
+	rig_write(&r, true);
+	cr_assert_not(rig_poll(&r));
+	cr_assert_eq(r.w->b.data[0], 0);
+	expect_why(r.w, WHY_PORT_DOWN);
+	clock_ns = engine_deadline_ns(r.e);
+	r.w->dev.port.is_down = false;
+	engine_lend(r.e);			/* the first repetition gets through */
+	cr_assert(rig_poll(&r));
+	cr_assert_eq(r.w->b.data[0], 9);
+
+	engine_destroy(r.e);
+	cr_assert_eq(engine_create(&r.w->dev, &wire, NULL, &r.e), 0);
+	memset(&r.w->why, 0, sizeof r.w->why);
+	r.w->dev.port.is_down = true;
+	arriving = (struct ib_packet){ .dest_qpn = r.w->b.qp->qpn };
+	memcpy(arriving.dgid, r.w->dev.gid[0].raw, 16);
+	has_arriving = true;
+	engine_lend(r.e);
+	expect_why(r.w, WHY_PORT_DOWN);
+}
+
 Test(engine, first_packet_in_rtr_establishes)
 {
 	struct rig r = rig_new();

@@ -214,6 +214,10 @@ Test(uv_device, ethernet_port)
 	CHECK_INT(r.legacy_resp.lid, 0);
 	CHECK_INT(r.legacy_resp.pkey_tbl_len, 1);
 	CHECK_INT(r.legacy_resp.max_msg_sz, 1u << 30);
+	w.dev->port.is_down = true;
+	CHECK_INT(query_port(&w, 1, &r), 0);
+	CHECK_INT(r.legacy_resp.state, 1);
+	CHECK_INT(r.legacy_resp.phys_state, 3);
 	CHECK_REFUSED(query_port(&w, 0, &r), -EINVAL, WHY_CMD_VALUE);
 	CHECK_REFUSED(query_port(&w, 2, &r), -EINVAL, WHY_CMD_VALUE);
 	CHECK_REFUSED(query_port(&w, 257, &r), -EINVAL, WHY_CMD_VALUE);
@@ -226,11 +230,21 @@ Test(uv_device, infiniband_port_has_lids)
 	struct ib_uverbs_query_port_resp_ex r;
 
 	w.dev->profile = hw_profile_find("connectx-6");
+	w.dev->lid = 0x1234;
 	CHECK_INT(query_port(&w, 1, &r), 0);
 	CHECK_INT(r.legacy_resp.link_layer, 1);
 	CHECK_INT(r.legacy_resp.flags, 0);
-	CHECK_INT(r.legacy_resp.lid, hw_lid(w.dev->node_guid));
+	CHECK_INT(r.legacy_resp.lid, 0x1234);
 	CHECK_INT(r.legacy_resp.sm_lid, 1);
+	CHECK_INT(r.legacy_resp.pkey_tbl_len, 128);
+	w.dev->port.is_down = true;
+	w.dev->port.sm_lid = 7;
+	w.dev->port.bad_pkeys = 3;
+	CHECK_INT(query_port(&w, 1, &r), 0);
+	CHECK_INT(r.legacy_resp.state, 1);
+	CHECK_INT(r.legacy_resp.phys_state, 2);
+	CHECK_INT(r.legacy_resp.sm_lid, 7);
+	CHECK_INT(r.legacy_resp.bad_pkey_cntr, 3);
 	uv_world_end(&w);
 }
 
