@@ -15,21 +15,12 @@
 #include "emu/fabric/segment.h"
 #include "include/base/cancel.h"
 
-struct fabric {
-	struct fabric_segment *segment;
-	unsigned self;
-	uint64_t seat;			/* our word in segment->first.seat[self] */
-	dev_t device;			/* of the segment file, to know it again */
-	ino_t inode;
-	atomic_bool has_leased;
-	char dir[256];
-};
-
 static void publish_member(struct fabric *f, const struct fabric_config *config, uint64_t stack)
 {
 	struct fabric_member *m = &f->segment->member[f->self];
 
 	memset(m->mail, 0, sizeof m->mail);
+	m->port_noticed = 0;
 	memcpy(m->gid, config->gid, config->gid_count * sizeof *m->gid);
 	m->gid_count = config->gid_count;
 	m->stack = stack;
@@ -59,7 +50,7 @@ static int take_seat(struct fabric *f, const struct fabric_config *config)
 	return -ENOSPC;
 }
 
-static int map_segment(struct fabric *f, int fd)
+int fabric_map(struct fabric *f, int fd)
 {
 	struct stat st;
 	void *at;
@@ -77,7 +68,7 @@ static int map_segment(struct fabric *f, int fd)
 
 static int join_locked(struct fabric *f, const struct fabric_config *config, int fd)
 {
-	int rc = map_segment(f, fd);
+	int rc = fabric_map(f, fd);
 
 	if (rc)
 		return rc;
@@ -157,7 +148,7 @@ static int reopen_own(const struct fabric *f)
 }
 
 /* Clean up after the dead; and if nobody is left but who is about to end, remove it all. */
-static void clean_or_remove(const struct fabric *f)
+void fabric_clean_or_remove(const struct fabric *f)
 {
 	if (!fabric_all_exit(f->segment))
 		fabric_sweep(f->segment, f->dir);
@@ -175,7 +166,7 @@ void fabric_leave(struct fabric *f)
 	fd = reopen_own(f);
 	give_seat(f);
 	if (fd >= 0) {
-		clean_or_remove(f);
+		fabric_clean_or_remove(f);
 		close(fd);
 	}
 	fabric_gate_leave();
@@ -190,7 +181,7 @@ void fabric_exit(struct fabric *f)
 	fd = reopen_own(f);
 	if (fd >= 0) {
 		atomic_store(&f->segment->member[f->self].exiting, seat_generation(f->seat));
-		clean_or_remove(f);
+		fabric_clean_or_remove(f);
 		close(fd);
 	}
 	fabric_gate_leave();
@@ -249,6 +240,20 @@ bool fabric_has_gid(struct fabric *f, unsigned member, const uint8_t gid[16])
 		if (memcmp(m->gid[i], gid, 16) == 0)
 			return true;
 	return false;
+}
+
+/* Who asks meanwhile finds that the member is not ready: a packet lost, which may come again. */
+void fabric_gids_set(struct fabric *f, const uint8_t (*gid)[16], unsigned count)
+{
+	struct fabric_member *m = &f->segment->member[f->self];
+
+	assert(count <= FABRIC_GIDS_MAX);
+	if (m->gid_count == count && !memcmp(m->gid, gid, count * sizeof *gid))
+		return;
+	atomic_store(&m->ready, 0);
+	memcpy(m->gid, gid, count * sizeof *gid);
+	m->gid_count = count;
+	atomic_store_explicit(&m->ready, seat_generation(f->seat), memory_order_release);
 }
 
 enum fabric_life fabric_life(struct fabric *f, unsigned member)

@@ -50,6 +50,8 @@ int fabric_lease(struct fabric *f, enum fabric_space space);
 int fabric_owner(struct fabric *f, enum fabric_space space, uint32_t number);
 
 bool fabric_has_gid(struct fabric *f, unsigned member, const uint8_t gid[16]);
+/* The GIDs that this member answers to from now on; at most FABRIC_GIDS_MAX. */
+void fabric_gids_set(struct fabric *f, const uint8_t (*gid)[16], unsigned count);
 
 enum fabric_life { FABRIC_ALIVE, FABRIC_STOPPED, FABRIC_DEAD };
 /* A system call or two: for timeouts, not for packets.  A dead member is cleaned up. */

@@ -14,7 +14,7 @@
 #include "emu/fabric/fabric.h"
 
 #define FABRIC_MAGIC		0x616e656272655621ull
-#define FABRIC_LAYOUT		1u
+#define FABRIC_LAYOUT		2u
 #define FABRIC_SEGMENT_NAME	"segment"
 
 /* As NUMBER_BLOCK_BITS and NUMBER_BLOCKS of emu/obj/numbers.h, which this layer may not see. */
@@ -27,6 +27,8 @@ struct fabric_member {
 	uint64_t stack;			/* an exec() keeps pid and start time; 0: unknown */
 	uint8_t gid[FABRIC_GIDS_MAX][16];
 	_Atomic uint32_t exiting;	/* the generation whose process is about to end */
+	_Atomic uint32_t port_noticed;	/* port_changes that it has seen, plus 1; 0: it does not
+					 * watch */
 	_Alignas(64) uint8_t mail[FABRIC_MAIL_BYTES];
 };
 
@@ -43,8 +45,20 @@ static_assert(sizeof(struct fabric_first_page) == 4096, "the first page never ch
 struct fabric_segment {
 	struct fabric_first_page first;
 	struct fabric_member member[FABRIC_MEMBERS_MAX];
+	_Alignas(64) _Atomic uint32_t port_changes;
 	_Alignas(64) _Atomic uint32_t lease_next[FABRIC_SPACE_COUNT];
 	_Alignas(4096) _Atomic uint32_t lease[FABRIC_SPACE_COUNT][FABRIC_BLOCKS];
+};
+
+/* What a process knows of the fabric that it is in, or visits. */
+struct fabric {
+	struct fabric_segment *segment;
+	unsigned self;			/* of a visitor: FABRIC_MEMBERS_MAX */
+	uint64_t seat;			/* our word in segment->first.seat[self] */
+	dev_t device;			/* of the segment file, to know it again */
+	ino_t inode;
+	atomic_bool has_leased;
+	char dir[256];
 };
 
 /*
@@ -133,6 +147,10 @@ int fabric_place_open(const char *dir);
 /* The same for a segment that must be there; -ENOENT. */
 int fabric_place_reopen(const char *dir);
 void fabric_place_remove(const char *dir);	/* locked; what can't be removed stays */
+/* Map the segment behind @fd into @f.  0 or -errno */
+int fabric_map(struct fabric *f, int fd);
+/* Locked.  Clean up after the dead; and if nobody is left but who is about to end, remove it all. */
+void fabric_clean_or_remove(const struct fabric *f);
 void fabric_gate_enter(void);
 void fabric_gate_leave(void);
 #endif

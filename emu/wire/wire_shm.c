@@ -407,6 +407,13 @@ static void shm_rouse(struct wire *wire)
 	wake_rouse(&shm(wire)->wake);
 }
 
+void wire_shm_wake_all(struct fabric *fabric)
+{
+	for (unsigned slot = 0; slot < FABRIC_MEMBERS_MAX; slot++)
+		if (fabric_generation(fabric, slot))
+			wake_peer(fabric_mail(fabric, slot));
+}
+
 static void shm_close(struct wire *wire)
 {
 	struct wire_shm *w = shm(wire);
