@@ -352,6 +352,8 @@ static int numbers_begin(struct emu_function *f)
 		error = numbers_init(&dev->pdns, 1, lease_pdns, f);
 	if (!error)
 		error = numbers_init(&dev->srqns, 1, NULL, NULL);
+	if (!error)
+		error = numbers_init(&dev->wqns, 1, NULL, NULL);
 	return error;
 }
 
@@ -381,6 +383,7 @@ static void function_destroy(struct emu_function *f)
 	numbers_free(&f->dev.cqns);
 	numbers_free(&f->dev.pdns);
 	numbers_free(&f->dev.srqns);
+	numbers_free(&f->dev.wqns);
 	if (f->share)
 		share_destroy(f->share);
 	if (f->fabric)

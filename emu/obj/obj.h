@@ -78,6 +78,7 @@ struct emu_dev {
 	struct number_space qpns, cqns, pdns;	/* number -> object */
 	struct number_space srqns;
 	struct channel_list async;	/* of all open files */
+	struct number_space wqns;	/* receive WQs, and tables of them */
 	void *engine;			/* struct engine, for uverbs/ only */
 };
 

@@ -40,7 +40,7 @@ static const struct errno_reason {
 	{ EBADF, WHY_CMD_HANDLE }, { EBUSY, WHY_CMD_BUSY }, { ENOMEM, WHY_CMD_LIMIT },
 	{ EMFILE, WHY_CMD_LIMIT }, { ENFILE, WHY_CMD_LIMIT }, { ENOSPC, WHY_CMD_ATTRIBUTES },
 	{ EOPNOTSUPP, WHY_CMD_UNSUPPORTED }, { EPROTONOSUPPORT, WHY_CMD_UNSUPPORTED },
-	{ ENOSYS, WHY_CMD_UNSUPPORTED },
+	{ ENOSYS, WHY_CMD_UNSUPPORTED }, { EPERM, WHY_CMD_CAPABILITY },
 };
 
 static enum why errno_reason(int error)
@@ -171,6 +171,16 @@ struct emu_srq *uv_srq(struct uv_call *call, uint16_t id)
 	return (struct emu_srq *)uv_obj(call, id);
 }
 
+struct emu_wq *uv_wq(struct uv_call *call, uint16_t id)
+{
+	return (struct emu_wq *)uv_obj(call, id);
+}
+
+struct emu_rwq_table *uv_rwq_table(struct uv_call *call, uint16_t id)
+{
+	return (struct emu_rwq_table *)uv_obj(call, id);
+}
+
 struct emu_qp *uv_qp(struct uv_call *call, uint16_t id)
 {
 	struct emu_obj *obj = uv_obj(call, id);
@@ -263,7 +273,7 @@ static int take_in(struct uv_call *call, const struct uv_attr *row, struct uv_sl
 {
 	const struct uv_given *given = &slot->given;
 	unsigned count = given->bytes < row->size ? given->bytes : row->size;
-	int ret = row->grows ? tail_check(given, row->size) : 0;
+	int ret = row->grows && !row->has_list ? tail_check(given, row->size) : 0;
 
 	if (ret)
 		return ret;
@@ -271,6 +281,20 @@ static int take_in(struct uv_call *call, const struct uv_attr *row, struct uv_sl
 	slot->bytes = call->in + call->in_used;
 	call->in_used += (row->size + 7u) & ~7u;
 	return given_copy(given, 0, slot->bytes, count);
+}
+
+int uv_list(struct uv_call *call, uint16_t id, void *out, unsigned count)
+{
+	int row = uv_row_find(call->method, id);
+	const struct uv_given *given = &call->slot[row].given;
+	unsigned at = call->method->attr[row].size;
+
+	call->culprit = id;
+	if (given->bytes < at || given->bytes - at < count)
+		return uv_refuse(call, WHY_CMD_ATTRIBUTES, -ENOSPC);
+	if (given_copy(given, at, out, count))
+		return -EFAULT;
+	return tail_check(given, at + count);
 }
 
 static int take_flags(struct uv_call *call, const struct uv_attr *row, struct uv_slot *slot)

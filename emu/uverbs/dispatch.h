@@ -21,6 +21,7 @@
 #include <rdma/ib_user_ioctl_cmds.h>
 #include "emu/obj/obj.h"
 #include "emu/obj/srq.h"
+#include "emu/obj/wq.h"
 
 struct engine;
 struct uv_file;
@@ -46,6 +47,7 @@ struct uv_attr {
 	uint16_t min, size;		/* bytes: the least accepted, what this device knows */
 	bool grows;			/* may be longer: IN with a zero tail, OUT is filled up */
 	bool keeps_tail;		/* OUT: what lies behind is left alone */
+	bool has_list;			/* IN: what lies behind is for uv_list() */
 	uint16_t at;			/* UV_CORE: offset of the number */
 	bool (*applies)(const void *core_in);	/* UV_CORE: NULL, or is the number one? */
 	uint64_t flags;			/* UV_FLAGS: the known ones */
@@ -75,7 +77,7 @@ extern const unsigned uv_command_count;
 /* Numbers of the objects inside write structures; ids beside UVERBS_ATTR_CORE_IN and so on. */
 enum {
 	UV_PD = 0x10, UV_MR, UV_CQ, UV_RECV_CQ, UV_QP, UV_CHANNEL, UV_MADE, UV_MADE_FD, UV_SRQ,
-	UV_AH, UV_MW,
+	UV_AH, UV_MW, UV_WQ, UV_RWQ_TABLE,
 };
 
 /* What the application gave for a row. */
@@ -120,6 +122,9 @@ struct uv_call {
 bool uv_has(struct uv_call *call, uint16_t id);
 /* The copy of an input, row size, zero behind what was given; NULL if absent. */
 const void *uv_in(struct uv_call *call, uint16_t id);
+/* @count bytes of a list behind an input's structure; what is behind them must be zero.
+ * -ENOSPC, -EOPNOTSUPP, -EFAULT */
+int uv_list(struct uv_call *call, uint16_t id, void *out, unsigned count);
 /* An input of up to 8 bytes as a number; 0 if absent. */
 uint64_t uv_number(struct uv_call *call, uint16_t id);
 /* The object that a handle or descriptor names; NULL if absent. */
@@ -147,6 +152,8 @@ struct emu_cq *uv_cq(struct uv_call *call, uint16_t id);
 struct emu_qp *uv_qp(struct uv_call *call, uint16_t id);
 struct emu_channel *uv_channel(struct uv_call *call, uint16_t id);
 struct emu_srq *uv_srq(struct uv_call *call, uint16_t id);
+struct emu_wq *uv_wq(struct uv_call *call, uint16_t id);
+struct emu_rwq_table *uv_rwq_table(struct uv_call *call, uint16_t id);
 
 /* --- for the channels: ioctl, INVOKE_WRITE, write() --- */
 

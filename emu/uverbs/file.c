@@ -12,6 +12,7 @@
 #include "emu/engine/engine.h"
 #include "emu/obj/ah.h"
 #include "emu/obj/srq.h"
+#include "emu/obj/wq.h"
 #include "emu/uverbs/file.h"
 #include "emu/uverbs/uverbs.h"
 #include "include/base/file_limit.h"
@@ -281,6 +282,21 @@ static void srq_object_destroy(struct uv_file *file, struct emu_obj *obj)
 	assert(!ret);
 }
 
+static void wq_object_destroy(struct uv_file *file, struct emu_obj *obj)
+{
+	uint32_t events;
+	int ret = wq_destroy(file->dev, (struct emu_wq *)obj, &events);
+
+	assert(!ret);
+}
+
+static void rwq_table_object_destroy(struct uv_file *file, struct emu_obj *obj)
+{
+	int ret = rwq_table_destroy(file->dev, (struct emu_rwq_table *)obj);
+
+	assert(!ret);
+}
+
 static void uar_object_destroy(struct uv_file *file, struct emu_obj *obj)
 {
 	struct uv_uar *uar = (struct uv_uar *)obj;
@@ -316,6 +332,7 @@ static void (*const destroys[OBJ_TYPE_COUNT])(struct uv_file *, struct emu_obj *
 	[OBJ_SRQ] = srq_object_destroy,
 	[OBJ_COUNTERS] = counters_object_destroy,
 	[OBJ_AH] = ah_object_destroy,
+	[OBJ_WQ] = wq_object_destroy, [OBJ_RWQ_TABLE] = rwq_table_object_destroy,
 };
 
 void file_object_destroy(struct uv_file *file, struct emu_obj *obj)
@@ -328,6 +345,8 @@ static const enum obj_type close_order[] = {
 	OBJ_AH,
 	OBJ_QP,
 	OBJ_SRQ,
+	OBJ_RWQ_TABLE,
+	OBJ_WQ,
 	OBJ_CQ,
 	OBJ_MW,
 	OBJ_MR,

@@ -59,6 +59,14 @@ int on_destroy_srq_legacy(struct uv_call *call);
 int on_create_ah(struct uv_call *call);
 int on_destroy_ah(struct uv_call *call);
 int on_destroy_ah_legacy(struct uv_call *call);
+int on_create_wq(struct uv_call *call);
+int on_create_wq_ex(struct uv_call *call);
+int on_modify_wq(struct uv_call *call);
+int on_destroy_wq(struct uv_call *call);
+int on_destroy_wq_ex(struct uv_call *call);
+int on_create_rwq_table(struct uv_call *call);
+int on_destroy_rwq_table(struct uv_call *call);
+int on_destroy_rwq_table_ex(struct uv_call *call);
 
 int on_create_comp_channel(struct uv_call *call);
 int on_alloc_async(struct uv_call *call);

@@ -189,6 +189,7 @@ static const uint8_t object_types[] = {
 	[UVERBS_OBJECT_SRQ] = OBJ_SRQ,
 	[UVERBS_OBJECT_AH] = OBJ_AH,
 	[UVERBS_OBJECT_MW] = OBJ_MW,
+	[UVERBS_OBJECT_WQ] = OBJ_WQ, [UVERBS_OBJECT_RWQ_IND_TBL] = OBJ_RWQ_TABLE,
 };
 
 static uint32_t handles_list(const struct uv_call *call, enum obj_type type, uint32_t *list,

@@ -7,10 +7,13 @@
  * Source: device-abi B.9.1, B.9.6, E.2.
  */
 #include <errno.h>
+#include <linux/capability.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include "emu/engine/engine.h"
 #include "emu/uverbs/file.h"
 #include "emu/uverbs/handlers.h"
@@ -40,8 +43,19 @@ static const struct qp_type_row {
 	{ .number = IB_UVERBS_QPT_XRC_TGT }, { .number = IB_UVERBS_QPT_DRIVER },
 };
 
+/* Of the calling thread, as the kernel looks at it. */
+static bool has_net_raw(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	return !syscall(SYS_capget, &header, data) && data[0].effective >> CAP_NET_RAW & 1;
+}
+
 static int type_find(struct uv_call *call, uint64_t number, enum qp_type *out)
 {
+	if (number == IB_UVERBS_QPT_RAW_PACKET && !has_net_raw())
+		return uv_refuse(call, WHY_CMD_CAPABILITY, -EPERM);
 	for (size_t i = 0; i < sizeof qp_types / sizeof *qp_types; i++) {
 		if (qp_types[i].number != number)
 			continue;
@@ -123,6 +137,7 @@ int on_create_qp(struct uv_call *call)
 {
 	const struct ib_uverbs_qp_cap *cap = uv_in(call, UVERBS_ATTR_CREATE_QP_CAP);
 	uint64_t flags = uv_number(call, UVERBS_ATTR_CREATE_QP_FLAGS);
+	uint64_t type = uv_number(call, UVERBS_ATTR_CREATE_QP_TYPE);
 	struct qp_init init = {
 		.user_handle = uv_number(call, UVERBS_ATTR_CREATE_QP_USER_HANDLE),
 		.pd = uv_pd(call, UVERBS_ATTR_CREATE_QP_PD_HANDLE),
@@ -140,7 +155,11 @@ int on_create_qp(struct uv_call *call)
 	if (flags & ~(uint64_t)IB_UVERBS_QP_CREATE_SQ_SIG_ALL ||
 	    uv_has(call, UVERBS_ATTR_CREATE_QP_SOURCE_QPN))
 		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
-	ret = create(call, &init, uv_number(call, UVERBS_ATTR_CREATE_QP_TYPE), &qp);
+	/* Only packets from the wire are spread over receive queues. */
+	if (uv_has(call, UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE) &&
+	    type != IB_UVERBS_QPT_RAW_PACKET)
+		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
+	ret = create(call, &init, type, &qp);
 	if (ret)
 		return ret;
 	uv_put(call, UVERBS_ATTR_CREATE_QP_RESP_CAP, cap, sizeof *cap);

@@ -33,6 +33,14 @@
 #define UHW_OUT(type) \
 	ROW(UVERBS_ATTR_UHW_OUT, UV_OUT, UV_OPTIONAL, .size = sizeof(type), .grows = true, \
 	    .keeps_tail = true)
+/* A structure with a list behind it, which the handler reads with uv_list(). */
+#define CORE_IN_LIST(type, last)							\
+	ROW(UVERBS_ATTR_CORE_IN, UV_IN, UV_MANDATORY, .min = offsetofend(struct type, last), \
+	    .size = offsetofend(struct type, last), .grows = true, .has_list = true)
+
+/* Driver data that may be there as long as it is zero. */
+#define UHW_NOTHING		ROW(UVERBS_ATTR_UHW_IN, UV_IN, UV_OPTIONAL, .grows = true)
+
 /* Driver data that the command takes and this driver does not look at. */
 #define UHW_IGNORED		RAW(UVERBS_ATTR_UHW_IN, 0)
 

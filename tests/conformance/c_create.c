@@ -132,8 +132,6 @@ static void check_refused(const char *verb, const void *object)
 CREATE_TEST(objects_that_are_not_emulated_are_refused)
 {
 	struct ibv_alloc_dm_attr dm = { .length = 64 };
-	struct ibv_wq_init_attr wq = { .wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1,
-		.pd = e.pd, .cq = e.cq[RECV_CQ] };
 	struct ibv_xrcd_init_attr xrcd = { .fd = -1, .oflags = O_CREAT,
 		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS };
 	struct ibv_srq_init_attr_ex srq = { .attr = { .max_wr = 8, .max_sge = 1 },
@@ -147,7 +145,6 @@ CREATE_TEST(objects_that_are_not_emulated_are_refused)
 		.eth = { .type = IBV_FLOW_SPEC_ETH, .size = sizeof flow.eth } };
 
 	check_refused("ibv_alloc_dm", ibv_alloc_dm(e.context, &dm));
-	check_refused("ibv_create_wq", ibv_create_wq(e.context, &wq));
 	check_refused("ibv_open_xrcd", ibv_open_xrcd(e.context, &xrcd));
 	check_refused("ibv_create_srq_ex (TM)", ibv_create_srq_ex(e.context, &srq));
 	check_refused("ibv_create_flow", ibv_create_flow(e.qp, &flow.attr));

@@ -34,7 +34,7 @@ static void result_check(int result)
 }
 
 struct inventory {
-	uint32_t qps, cqs, pds, srqs, keys, handles, pages;
+	uint32_t qps, cqs, pds, srqs, wqs, keys, handles, pages;
 	bool has_context;
 };
 
@@ -42,15 +42,15 @@ static struct inventory inventory_take(void)
 {
 	return (struct inventory){
 		device.qpns.taken, device.cqns.taken, device.pdns.taken,
-		device.srqns.taken, device.keys.indices.taken, uv_file->handles.taken,
-		engine->page_count, uv_file->has_context,
+		device.srqns.taken, device.wqns.taken, device.keys.indices.taken,
+		uv_file->handles.taken, engine->page_count, uv_file->has_context,
 	};
 }
 
 static bool is_same(struct inventory a, struct inventory b)
 {
 	return a.qps == b.qps && a.cqs == b.cqs && a.pds == b.pds && a.srqs == b.srqs &&
-	       a.keys == b.keys &&
+	       a.wqs == b.wqs && a.keys == b.keys &&
 	       a.handles == b.handles && a.pages == b.pages && a.has_context == b.has_context;
 }
 

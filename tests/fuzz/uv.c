@@ -125,7 +125,7 @@ enum spoil {
 
 static unsigned length_take(struct input *in, const struct uv_attr *row, enum spoil spoil)
 {
-	unsigned right = row->size ? row->size : 128;
+	unsigned right = (row->size ? row->size : 128) + (row->has_list ? UV_LIST_BYTES : 0);
 
 	switch (spoil) {
 	case SPOIL_SHORT:
@@ -281,10 +281,13 @@ static void attr_spoil(struct input *in, enum spoil spoil, struct ib_uverbs_attr
 }
 
 /* Left out where that is usual: what this device never has, and options. */
-static bool is_better_absent(const struct uv_attr *row, const struct ib_uverbs_attr *attr)
+static bool is_better_absent(const struct uv_method *method, const struct uv_attr *row,
+			     const struct ib_uverbs_attr *attr)
 {
 	if (row->need == UV_MANDATORY)
 		return false;
+	if (uv_is_left_out(method, row->id))
+		return true;
 	return (row->kind == UV_USE && row->obj == OBJ_NONE) || row->kind == UV_FLAGS ||
 	       (row->kind == UV_IN && row->id != UVERBS_ATTR_UHW_IN) ||
 	       (row->kind == UV_FD_USE && attr->data_s64 < 0);
@@ -300,7 +303,7 @@ static void attr_make(struct input *in, const struct uv_method *method, const st
 	attr = attr_add(row->id);
 	attr_fill(in, method, row, spoil, attr);
 	attr_spoil(in, spoil, attr);
-	if (spoil == RIGHT && is_better_absent(row, attr))
+	if (spoil == RIGHT && is_better_absent(method, row, attr))
 		uv_header()->num_attrs--;
 }
 

@@ -11,7 +11,8 @@
 #include "emu/uverbs/file.h"
 #include "tests/fuzz/world.h"
 
-enum { UV_PAGE = 4096, UV_QUEUE_PAGES = 12, UV_ATTRS = 64, UV_BYTES_MAX = 512 };
+enum { UV_PAGE = 4096, UV_QUEUE_PAGES = 12, UV_ATTRS = 64, UV_BYTES_MAX = 512,
+       UV_LIST_BYTES = 8 };	/* of a list, as uv_values.c fills it */
 
 /* The application's memory, at the same address in every process; behind it is nothing. */
 struct uv_memory {
@@ -41,6 +42,9 @@ struct emu_obj *uv_newest(struct input *in, enum obj_type type);
 /* The values of an input that make @method work; @target is the object that it is about. */
 void uv_value(struct input *in, const struct uv_method *method, uint16_t id,
 	      const struct emu_obj *target, uint8_t out[UV_BYTES_MAX]);
+
+/* An option that would make another sort of object; a usual one has none of it. */
+bool uv_is_left_out(const struct uv_method *method, uint16_t id);
 
 /* Everything up to two QPs, one of them in RTS and its own peer; without the last @missing steps.
  * Nothing is spoilt, so it must work. */

@@ -48,6 +48,7 @@ void device_begin(struct wire *wire)
 		 numbers_init(&device.cqns, 1, NULL, NULL) ||
 		 numbers_init(&device.pdns, 1, NULL, NULL) ||
 		 numbers_init(&device.srqns, 1, NULL, NULL) ||
+		 numbers_init(&device.wqns, 1, NULL, NULL) ||
 		 engine_create(&device, wire, NULL, &engine);
 	assert(!failed);
 }
@@ -72,6 +73,7 @@ void device_rewind(void)
 	numbers_rewind(&device.cqns);
 	numbers_rewind(&device.pdns);
 	numbers_rewind(&device.srqns);
+	numbers_rewind(&device.wqns);
 	numbers_rewind(&device.keys.indices);
 	device.keys.next_tag = 0;
 	if (device.keys.own[0])

@@ -125,6 +125,13 @@ static inline struct emu_obj *object_for(const struct uv_attr *row)
 	return obj;
 }
 
+/* A number that only some commands of a row have. */
+static inline bool is_without(const struct command *c, const struct uv_attr *row)
+{
+	return row->applies &&
+	       !row->applies(c->bytes[buffer_row(c->method, UVERBS_ATTR_CORE_IN)]);
+}
+
 /* The object that a command is about is the last that its core structure names. */
 static inline struct emu_obj *target_of(const struct uv_method *m)
 {
@@ -179,29 +186,9 @@ static inline void part_make(struct command *c, unsigned i)
 	if (row->kind == UV_IN)
 		uv_value(&nothing, c->method, row->id, target_of(c->method), c->bytes[i]);
 	p->bytes = row->size ? row->size : row->min ? row->min : 128;
+	if (row->has_list)
+		p->bytes += UV_LIST_BYTES;
 	part_point(c, i);
-}
-
-/* Options that mean something else are left out. */
-static inline bool is_left_out(const struct uv_method *m, const struct uv_attr *row)
-{
-	static const struct { uint32_t object, method; uint16_t id; } rows[] = {
-		{ UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE, UVERBS_ATTR_CREATE_QP_XRCD_HANDLE },
-		{ UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE },
-		{ UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE, UVERBS_ATTR_CREATE_QP_SOURCE_QPN },
-		{ UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE,
-		  UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE },
-		{ UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE, UVERBS_ATTR_CREATE_SRQ_XRCD_HANDLE },
-		{ UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE, UVERBS_ATTR_CREATE_SRQ_CQ_HANDLE },
-		{ UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE,
-		  UVERBS_ATTR_CREATE_SRQ_MAX_NUM_TAGS },
-	};
-
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		if (rows[i].object == m->object && rows[i].method == m->method &&
-		    rows[i].id == row->id)
-			return true;
-	return false;
 }
 
 static inline void command_make(struct command *c, enum channel channel,
@@ -212,7 +199,7 @@ static inline void command_make(struct command *c, enum channel channel,
 	c->method = m;
 	for (unsigned i = 0; i < m->attr_count; i++) {
 		part_make(c, i);
-		c->part[i].is_given &= !is_left_out(m, &m->attr[i]);
+		c->part[i].is_given &= !uv_is_left_out(m, m->attr[i].id);
 	}
 	core_write(c);
 	c->response = UINT64_MAX;		/* see write_run() */
@@ -411,14 +398,15 @@ static inline void object_end(enum obj_type type, int64_t number)
 	pthread_mutex_unlock(&device.lock);
 }
 
-/* Objects of every type that can be made; each needs only what was there before. */
+/* Objects of every type that can be made.  Lists may name the newest object of a type; so what is
+ * made of others comes first where it can, and nothing needs what is made later. */
 static inline void stock_fill(size_t place)
 {
 	bool is_done[OBJ_TYPE_COUNT] = { false }, has_more = true;
 
 	while (has_more) {
 		has_more = false;
-		for (enum obj_type type = OBJ_NONE + 1; type < OBJ_TYPE_COUNT; type++) {
+		for (enum obj_type type = OBJ_TYPE_COUNT - 1; type > OBJ_NONE; type--) {
 			int64_t number = is_done[type] ? -1 : object_make_any(type);
 
 			if (number < 0)
@@ -522,7 +510,7 @@ static inline void garble_end(void)
 /* --- what a refused command must not change --- */
 
 struct inventory {
-	uint32_t qps, cqs, pds, keys, mine, other, users, pages, channels, next_descriptor,
+	uint32_t qps, cqs, pds, wqs, keys, mine, other, users, pages, channels, next_descriptor,
 		 has_context;
 };
 
@@ -551,7 +539,7 @@ static inline unsigned descriptor_next(void)
 static inline struct inventory inventory_take(void)
 {
 	return (struct inventory){
-		device.qpns.taken, device.cqns.taken, device.pdns.taken,
+		device.qpns.taken, device.cqns.taken, device.pdns.taken, device.wqns.taken,
 		device.keys.indices.taken, mine->handles.taken, other->handles.taken,
 		users_count(mine) + users_count(other), engine->page_count,
 		mine->event_fd_count + other->event_fd_count, descriptor_next(), mine->has_context,

@@ -177,14 +177,13 @@ static inline bool is_there_as_number(const struct command *c, const struct uv_a
 
 static inline bool is_handle(const struct command *c, const struct uv_attr *row)
 {
-	(void)c;
-	return (row->kind == UV_USE || row->kind == UV_DESTROY) && row->obj != OBJ_NONE;
+	return (row->kind == UV_USE || row->kind == UV_DESTROY) && row->obj != OBJ_NONE &&
+	       !is_without(c, row);
 }
 
 static inline bool is_descriptor_row(const struct command *c, const struct uv_attr *row)
 {
-	(void)c;
-	return row->kind == UV_FD_USE;
+	return row->kind == UV_FD_USE && !is_without(c, row);
 }
 
 static inline int want_einval(const struct command *c, const struct uv_attr *row, int whole)

@@ -60,6 +60,7 @@ static inline struct emu_dev *world_dev(void)
 	CHECK_INT(numbers_init(&dev.cqns, 1, NULL, NULL), 0);
 	CHECK_INT(numbers_init(&dev.pdns, 1, NULL, NULL), 0);
 	CHECK_INT(numbers_init(&dev.srqns, 1, NULL, NULL), 0);
+	CHECK_INT(numbers_init(&dev.wqns, 1, NULL, NULL), 0);
 	return &dev;
 }
 
@@ -68,10 +69,12 @@ static inline void world_end(struct emu_dev *dev)
 	CHECK_INT(dev->qpns.taken + dev->cqns.taken + dev->pdns.taken + dev->srqns.taken +
 			  dev->keys.indices.taken,
 		  0);
+	CHECK_INT(dev->wqns.taken, 0);
 	numbers_free(&dev->qpns);
 	numbers_free(&dev->cqns);
 	numbers_free(&dev->pdns);
 	numbers_free(&dev->srqns);
+	numbers_free(&dev->wqns);
 	key_table_free(&dev->keys);
 }
 

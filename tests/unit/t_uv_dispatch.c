@@ -214,43 +214,6 @@ Test(uv_dispatch, input_at_a_bad_address_is_efault)
 	});
 }
 
-/* No object but that of row @index is missing. */
-static void others_settle(struct cmd *c, const struct uv_method *m, unsigned index, uint32_t pd)
-{
-	for (unsigned j = m->attr_count; j-- > 0;) {
-		if (j == index || !has_number(&m->attr[j]))
-			continue;
-		if (m->attr[j].need == UV_OPTIONAL)
-			attr_drop(c, j);
-		else if (m->attr[j].obj == OBJ_PD)
-			cmd_find(c, m->attr[j].id)->data = pd;
-	}
-}
-
-Test(uv_dispatch, unknown_handle_is_enoent_and_descriptor_ebadf)
-{
-	struct uv_world w = uv_world_new();
-	uint32_t pd = pd_alloc(&w);
-
-	EACH_ATTR(&w, row->kind == UV_USE || row->kind == UV_DESTROY || row->kind == UV_FD_USE, {
-		others_settle(&c, m, i, pd);
-		CHECK_CMD(&w, c, row->kind == UV_FD_USE ? -EBADF : -ENOENT);
-	});
-}
-
-Test(uv_dispatch, handle_of_another_type_is_einval)
-{
-	struct uv_world w = uv_world_new();
-	uint32_t pd = pd_alloc(&w), uar;
-
-	CHECK_INT(uar_alloc(&w, 0, &uar), 0);
-	EACH_ATTR(&w, row->kind == UV_USE || row->kind == UV_DESTROY, {
-		others_settle(&c, m, i, pd);
-		cmd_find(&c, row->id)->data = row->obj == OBJ_PD ? uar : pd;
-		CHECK_CMD(&w, c, -EINVAL);
-	});
-}
-
 Test(uv_dispatch, handle_wider_than_32_bits_names_nothing)
 {
 	struct uv_world w = uv_world_new();
@@ -313,7 +276,6 @@ Test(uv_dispatch, attributes_that_run_off_the_mapping_are_efault)
 Test(uv_dispatch, unknown_and_absent_methods_differ)
 {
 	static const struct { uint16_t object, method; int rc; } rows[] = {
-		{ UVERBS_OBJECT_WQ, UVERBS_METHOD_WQ_CREATE, -EOPNOTSUPP },
 		{ UVERBS_OBJECT_DM, UVERBS_METHOD_DM_ALLOC, -EOPNOTSUPP },
 		{ UVERBS_OBJECT_MR, UVERBS_METHOD_ADVISE_MR, -EOPNOTSUPP },
 		{ UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR, -EOPNOTSUPP },

@@ -71,41 +71,6 @@ Test(uv_write, longer_core_structure_with_a_nonzero_tail_is_eopnotsupp)
 	uv_world_end(&w);
 }
 
-Test(uv_write, handles_are_found_inside_the_structures)
-{
-	struct uv_world w = uv_world_new();
-	uint32_t uar, pd = pd_alloc(&w);
-
-	CHECK_INT(uar_alloc(&w, 0, &uar), 0);
-	for (unsigned k = 0; k < uv_command_count; k++)
-		for (unsigned i = 0; i < uv_commands[k].attr_count; i++) {
-			const struct uv_method *m = &uv_commands[k];
-			const struct uv_attr *row = &m->attr[i];
-			uint32_t wrong = row->obj == OBJ_PD ? uar : pd;
-			struct cmd c;
-
-			if (row->kind != UV_USE && row->kind != UV_DESTROY)
-				continue;
-			if (row->id == UV_CQ && m->method == IB_USER_VERBS_CMD_CREATE_QP)
-				continue;	/* its PD is missed first */
-			if (row->id == UV_RECV_CQ || row->applies)
-				continue;
-			memset(in, 0, sizeof in);
-			memset(in + row->at, 0xff, 4);
-			c = cmd_write(m->method, in, size_min(m, UVERBS_ATTR_CORE_IN), out,
-				      size_min(m, UVERBS_ATTR_CORE_OUT));
-			if (uv_row_find(m, UVERBS_ATTR_UHW_IN) >= 0)
-				cmd_in(&c, UVERBS_ATTR_UHW_IN, out + 512, 56);
-			cr_assert(cmd_run(&w, &c) == -ENOENT, "%s", m->name);
-			memcpy(in + row->at, &wrong, 4);
-			c.attr[1].data = (uintptr_t)in;
-			if (c.attr[1].len <= 8)
-				memcpy(&c.attr[1].data, in, 8);
-			cr_assert(cmd_run(&w, &c) == -EINVAL, "%s", m->name);
-		}
-	uv_world_end(&w);
-}
-
 Test(uv_write, unknown_and_absent_commands_differ)
 {
 	static const struct { uint64_t command; int rc; enum why why; } rows[] = {
