@@ -146,6 +146,52 @@ static void modify_qp(const struct value *v, void *out)
 	memcpy(ask->dest.dgid, device.gid[0].raw, 16);
 }
 
+static void modify_cq(const struct value *v, void *out)
+{
+	struct ib_uverbs_ex_modify_cq *ask = out;
+
+	ask->attr_mask = 1u ^ take8(v->in);
+	ask->attr.cq_count = take8(v->in);
+	ask->attr.cq_period = take8(v->in);
+}
+
+static void create_srq_mlx5(const struct value *v, void *out)
+{
+	struct mlx5_ib_create_srq *ask = out;
+	uint8_t *queue = queue_take(v->in);
+
+	ask->buf_addr = uv_place(v->in, queue);
+	ask->db_addr = uv_place(v->in, queue + RECORD_AT);
+}
+
+static void create_srq(const struct value *v, void *out)
+{
+	struct ib_uverbs_create_srq *ask = out;
+
+	ask->max_wr = RECVS - 1u + take8(v->in);
+	ask->max_sge = 1u + take8(v->in);
+}
+
+static void modify_srq(const struct value *v, void *out)
+{
+	struct ib_uverbs_modify_srq *ask = out;
+
+	ask->attr_mask = 2u ^ take8(v->in);
+	ask->srq_limit = take8(v->in);
+}
+
+/* To the device itself. */
+static void create_ah(const struct value *v, void *out)
+{
+	struct ib_uverbs_create_ah *ask = out;
+
+	ask->attr = (struct ib_uverbs_ah_attr){
+		.is_global = !(take8(v->in) & 1), .port_num = 1u + take8(v->in),
+		.grh = { .sgid_index = take8(v->in), .hop_limit = 64 },
+	};
+	memcpy(ask->attr.grh.dgid, device.gid[0].raw, 16);
+}
+
 static void create_wq_mlx5(const struct value *v, void *out)
 {
 	struct mlx5_ib_create_wq *ask = out;
@@ -227,6 +273,9 @@ static const struct {
 	{ UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE, ID(UHW_IN), create_cq_mlx5 },
 	{ UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE, ID(CREATE_QP_TYPE), rc },
 	{ UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE, ID(UHW_IN), create_qp_mlx5 },
+	{ UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE, ID(CREATE_SRQ_MAX_WR), cqes },
+	{ UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE, ID(CREATE_SRQ_MAX_SGE), one },
+	{ UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE, ID(UHW_IN), create_srq_mlx5 },
 	{ UVERBS_OBJECT_WQ, UVERBS_METHOD_WQ_CREATE, ID(UHW_IN), create_wq_mlx5 },
 	{ MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE,
 	  uar_type },
@@ -240,7 +289,12 @@ static const struct {
 	{ COMMAND(CREATE_QP), ID(CORE_IN), create_qp },
 	{ COMMAND(CREATE_QP), ID(UHW_IN), create_qp_mlx5 },
 	{ COMMAND(MODIFY_QP), ID(CORE_IN), modify_qp },
+	{ COMMAND(CREATE_SRQ), ID(CORE_IN), create_srq },
+	{ COMMAND(CREATE_SRQ), ID(UHW_IN), create_srq_mlx5 },
+	{ COMMAND(MODIFY_SRQ), ID(CORE_IN), modify_srq },
+	{ COMMAND(CREATE_AH), ID(CORE_IN), create_ah },
 	{ EX_COMMAND(MODIFY_QP), ID(CORE_IN), modify_qp },
+	{ EX_COMMAND(MODIFY_CQ), ID(CORE_IN), modify_cq },
 	{ EX_COMMAND(CREATE_WQ), ID(CORE_IN), create_wq },
 	{ EX_COMMAND(CREATE_WQ), ID(UHW_IN), create_wq_mlx5 },
 	{ EX_COMMAND(MODIFY_WQ), ID(CORE_IN), modify_wq },
