@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "emu/emu.h"
@@ -110,25 +111,52 @@ SHIM_EXPORT ssize_t write(int fd, const void *bytes, size_t count)
 	return done < 0 ? fail((int)done) : done;
 }
 
-SHIM_EXPORT void *mmap(void *hint, size_t bytes, int prot, int flags, int fd, off_t offset)
+/* True if @fd is the device; then *out is what mmap() returns. */
+static bool device_map(void *hint, size_t bytes, int prot, int flags, int fd, off_t offset,
+		       void **out)
 {
 	struct shim_file *file = flags & MAP_ANONYMOUS ? NULL : files_get(fd);
-	void *address = NULL;
 	int error;
 
 	if (__builtin_expect(!file, 1))
-		return real()->mmap(hint, bytes, prot, flags, fd, offset);
+		return false;
 	error = files_device(file) ? emu_mmap(files_device(file), hint, bytes, prot, flags,
-					      (uint64_t)offset, &address) : -EIO;
+					      (uint64_t)offset, out) : -EIO;
 	files_put(file);
-	if (!error)
-		return address;
-	errno = -error;
-	return MAP_FAILED;
+	if (error) {
+		errno = -error;
+		*out = MAP_FAILED;
+	}
+	return true;
+}
+
+SHIM_EXPORT void *mmap(void *hint, size_t bytes, int prot, int flags, int fd, off_t offset)
+{
+	void *at;
+
+	return device_map(hint, bytes, prot, flags, fd, offset, &at) ? at :
+	       real()->mmap(hint, bytes, prot, flags, fd, offset);
 }
 
 SHIM_EXPORT void *mmap64(void *hint, size_t bytes, int prot, int flags, int fd, off64_t offset)
 	__attribute__((alias("mmap")));
+
+/* UCX overwrites the beginning of mmap(), ours too, and then calls the kernel itself. */
+SHIM_EXPORT long syscall(long number, ...)
+{
+	long a[6];
+	va_list rest;
+	void *at;
+
+	va_start(rest, number);
+	for (unsigned i = 0; i < sizeof a / sizeof *a; i++)
+		a[i] = va_arg(rest, long);
+	va_end(rest);
+	if (number == SYS_mmap && device_map((void *)a[0], (size_t)a[1], (int)a[2], (int)a[3],
+					     (int)a[4], (off_t)a[5], &at))
+		return (long)at;
+	return real()->syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
 
 SHIM_EXPORT int close(int fd)
 {

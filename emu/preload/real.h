@@ -41,6 +41,7 @@
 	X(int,          ioctl,     (int, unsigned long, ...))                     \
 	X(ssize_t,      write,     (int, const void *, size_t))                   \
 	X(void *,       mmap,      (void *, size_t, int, int, int, off_t))        \
+	X(long,         syscall,   (long, ...))                                   \
 	X(int,          close,     (int))                                         \
 	X(int,          close_range, (unsigned, unsigned, int))                   \
 	X(void,         closefrom, (int))                                         \

@@ -39,6 +39,9 @@ class Closed(unittest.TestCase):
             with self.subTest(case):
                 self.closed_by(case)
 
+    def test_pages_mapped_by_a_system_call(self):
+        run_case(self, "raw-mmap")
+
     def test_a_daemon_that_closed_all_is_not_in_the_fabric_any_more(self):
         env, fabric = own_fabric("for-good")
         process = subprocess.Popen(verbena(DISORDER, "closed-for-good"), stdout=subprocess.PIPE,

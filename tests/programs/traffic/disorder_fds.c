@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -180,6 +181,33 @@ static void case_closed_for_good(void)
 	pause();
 }
 
+/* As UCX does it, whose memory hooks call the kernel past every library: doorbell pages, clocks. */
+static void case_raw_mmap(void)
+{
+	static const long offsets[] = { 0x500000, 0x700000, 0x901000, 0x902000, 0xfff000 };
+	unsigned mapped = 0;
+	struct world w;
+
+	world_open(&w, false);
+	for (unsigned i = 0; i < sizeof offsets / sizeof *offsets; i++) {
+		int fd = w.node.context->cmd_fd;
+		volatile char *a = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, offsets[i]);
+		volatile char *b = (void *)syscall(SYS_mmap, NULL, 4096, PROT_READ, MAP_SHARED, fd,
+						   offsets[i]);
+
+		if ((a == MAP_FAILED) != (b == MAP_FAILED))
+			wrong("offset %lx is not the same both ways", offsets[i]);
+		if (b == MAP_FAILED)
+			continue;
+		(void)*b;		/* a page that is not the device's faults */
+		mapped++;
+	}
+	if (!mapped)
+		wrong("nothing could be mapped");
+	world_run(&w, 50);
+	world_close(&w);
+}
+
 const struct test_case descriptor_cases[] = {
 	{ "close-range", case_close_range },
 	{ "raw-close-range", case_raw_close_range },
@@ -188,5 +216,6 @@ const struct test_case descriptor_cases[] = {
 	{ "raw-close-loop", case_raw_close_loop },
 	{ "dup2", case_dup2 },
 	{ "closed-for-good", case_closed_for_good },
+	{ "raw-mmap", case_raw_mmap },
 	{ 0 },
 };
