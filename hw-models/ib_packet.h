@@ -93,6 +93,14 @@ static inline bool ib_pkeys_match(uint16_t a, uint16_t b)
 	return !((a ^ b) & 0x7fff) && a & 0x7fff && (a | b) & 0x8000;
 }
 
+/* What stands before the BTH. */
+enum ib_l3 {
+	IB_L3_NONE,			/* InfiniBand within a subnet */
+	IB_L3_GRH,			/* InfiniBand, RoCE v1 */
+	IB_L3_IPV6, IB_L3_IPV4,		/* RoCE v2; IPv4 addresses are the ends of the GIDs */
+	IB_L3_COUNT
+};
+
 /* What a receiver of datagrams is told of the way, or a DC target of its initiator. */
 struct ib_extra {
 	uint32_t qkey;			/* DETH */
@@ -102,7 +110,7 @@ struct ib_extra {
 	uint32_t flow_label;
 	uint16_t slid, dlid;		/* InfiniBand; dlid as addressed, path bits included */
 	uint8_t traffic_class, hop_limit, sl;
-	uint8_t has_grh;
+	uint8_t l3;			/* enum ib_l3 */
 };
 
 struct ib_packet {

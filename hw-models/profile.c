@@ -15,6 +15,8 @@ enum { WIDTH_4X = 2, SPEED_EDR = 32, SPEED_HDR = 64, SPEED_NDR = 128 };
 #define FW(major, minor, sub) ((uint64_t)(major) << 32 | (uint64_t)(minor) << 16 | (sub))
 
 #define MTU_4096	5		/* enum ib_mtu */
+#define BAD_PKEY_CNTR	(1u << 1)
+#define BAD_QKEY_CNTR	(1u << 2)
 #define SYS_IMAGE_GUID	(1u << 11)
 #define RC_RNR_NAK_GEN	(1u << 12)
 #define WINDOWS		(1u << 17 | 1u << 21 | 1u << 24)	/* types 1 and 2B; invalidation */
@@ -22,7 +24,8 @@ enum { WIDTH_4X = 2, SPEED_EDR = 32, SPEED_HDR = 64, SPEED_NDR = 128 };
 /* What all rows share.  XRC, multicast, offloads: not yet, so off. */
 #define COMMON									\
 	.max_mtu = MTU_4096, .max_msg_bytes = 1u << 30,				\
-	.device_cap_flags = SYS_IMAGE_GUID | RC_RNR_NAK_GEN | WINDOWS,		\
+	.device_cap_flags = BAD_PKEY_CNTR | BAD_QKEY_CNTR | SYS_IMAGE_GUID | RC_RNR_NAK_GEN | \
+			    WINDOWS,						\
 	.max_qp = 1u << 18, .max_qp_wr = 8192, .max_sge = 30, .max_sge_rd = 30,	\
 	.max_cq = 1u << 24, .max_cqe = (1u << 22) - 1, .max_mr = 1u << 24,	\
 	.max_pd = 1u << 23, .max_rd_atomic = 16,				\

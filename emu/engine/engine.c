@@ -130,7 +130,7 @@ static bool arrive(struct engine *e, struct emu_qp *qp, const struct ib_packet *
 		dropped(e, p, why);
 		return true;
 	}
-	if (qp->state == QP_RTR && !qp->is_established) {
+	if (qp->state == QP_RTR && !qp->is_established && transport_of(qp)->is_connected) {
 		qp->is_established = true;
 		qp_state_set(qp, QP_RTR);		/* from now on peers may execute */
 		qp_event(qp, EVENT_COMM_EST);

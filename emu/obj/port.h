@@ -22,6 +22,7 @@ struct emu_port {
 	uint16_t sm_lid;
 	uint16_t pkey[PORT_PKEYS_MAX];	/* by index; 0: none.  Ethernet has the first only */
 	uint32_t bad_pkeys;		/* packets that came with another one */
+	uint32_t qkey_violations;
 };
 
 /* As a port is when nobody has changed anything. */

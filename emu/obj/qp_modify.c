@@ -230,6 +230,8 @@ static void hot_apply(struct emu_qp *qp, uint32_t mask)
 		port_pkey_apply(qp);
 	if (mask & A_AV)
 		path_apply(qp);
+	if (mask & A_PORT && qp->type == QPT_UD)
+		qp->mtu_bytes = 128u << qp->dev->profile->max_mtu;	/* the port's */
 	if (mask & A_MTU)
 		qp->mtu_bytes = qp->resp->mtu_bytes = 128u << attr->path_mtu;
 	if (mask & A_DEST_QPN)

@@ -81,6 +81,18 @@ static void recv_cqe(struct tp *tp, struct emu_qp *qp, struct hw_cqe *cqe)
 	tp->ops->complete(tp, qp, cq, cqe);
 }
 
+/* What the receiver of a datagram is told of its way. */
+static void datagram_describe(struct hw_cqe *cqe, const struct ib_packet *p)
+{
+	const struct ib_extra *x = &p->extra;
+
+	cqe->src_qpn = p->src_qpn;
+	cqe->slid = x->slid;
+	cqe->sl = x->sl;
+	cqe->grh = x->l3 != IB_L3_NONE;
+	cqe->l3 = x->l3 == IB_L3_IPV6 ? 1 : x->l3 == IB_L3_IPV4 ? 2 : 0;
+}
+
 void tp_recv_complete(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p, uint32_t bytes)
 {
 	static const uint8_t kinds[32] = {
@@ -97,6 +109,8 @@ void tp_recv_complete(struct tp *tp, struct emu_qp *qp, const struct ib_packet *
 		.is_solicited = p->is_solicited,
 	};
 
+	if (transport_of(qp)->is_datagram)
+		datagram_describe(&cqe, p);
 	recv_cqe(tp, qp, &cqe);
 }
 

@@ -27,12 +27,16 @@ static void local_why(struct tp *tp, struct emu_qp *qp, enum why why, const stru
 static enum hw_status length_check(struct tp *tp, struct emu_qp *qp, const struct hw_work *w,
 				   const struct rc_sent *sent)
 {
-	if (w->bytes <= tp->dev->profile->max_msg_bytes || tp_is_local(sent->op))
+	bool is_datagram = transport_of(qp)->is_datagram;
+	uint32_t bytes_max = is_datagram ? qp->mtu_bytes : tp->dev->profile->max_msg_bytes;
+
+	if (w->bytes <= bytes_max || tp_is_local(sent->op))
 		return HW_SUCCESS;
-	dev_why(tp->dev, .why = WHY_MESSAGE_TOO_LONG, .side = WHY_SIDE_SEND, .qpn = qp->qpn,
+	dev_why(tp->dev, .why = is_datagram ? WHY_DATAGRAM_TOO_LONG : WHY_MESSAGE_TOO_LONG,
+		.side = WHY_SIDE_SEND, .qpn = qp->qpn,
 		.peer_qpn = qp->dest_qpn, .wqe_index = sent->index,
 		.opcode = sent->opcode,
-		.bytes = w->bytes, .found = tp->dev->profile->max_msg_bytes);
+		.bytes = w->bytes, .found = bytes_max);
 	return HW_LOC_LEN;
 }
 

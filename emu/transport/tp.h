@@ -58,6 +58,7 @@ struct transport {
 	bool is_connected;		/* packets come from one peer only: checked for it */
 	bool is_reliable;		/* a request is over when it is acknowledged, not when it has
 					 * left; if it fails the QP does, not only its send queue */
+	bool is_datagram;		/* a message is one packet, and each says where it goes */
 	bool is_direct;			/* one-sided requests may be executed in the peer */
 	struct tp_half request, respond;
 	/* A packet for this QP, state and addresses already checked.  False: its payload could

@@ -7,6 +7,7 @@
 #include "emu/transport/rc.h"
 #include "emu/transport/tp.h"
 #include "emu/transport/uc.h"
+#include "emu/transport/ud.h"
 
 static const struct transport rc = {
 	.name = "RC", .hw = HW_RC, .bth = IB_RC, .is_connected = true, .is_reliable = true,
@@ -23,7 +24,9 @@ static const struct transport uc = {
 };
 
 static const struct transport ud = {
-	.name = "UD", .hw = HW_UD, .bth = IB_UD,
+	.name = "UD", .hw = HW_UD, .bth = IB_UD, .is_datagram = true,
+	.request = { ud_req_next, uc_req_sent, rc_req_unreadable },
+	.take = ud_take,
 };
 
 static const struct transport xrc_ini = {

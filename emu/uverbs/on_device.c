@@ -336,6 +336,7 @@ static struct ib_uverbs_query_port_resp port_describe(const struct emu_dev *dev)
 		.bad_pkey_cntr = dev->port.bad_pkeys,
 		.active_width = p->active_width, .active_speed = p->active_speed,
 		.phys_state = phys_state(dev), .link_layer = p->link,
+		.qkey_viol_cntr = dev->port.qkey_violations,
 	};
 
 	if (p->link == HW_LINK_ETHERNET) {

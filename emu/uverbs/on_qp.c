@@ -38,7 +38,7 @@ static const struct qp_type_row {
 } qp_types[] = {
 	{ IB_UVERBS_QPT_RC, true, QPT_RC },
 	{ IB_UVERBS_QPT_UC, true, QPT_UC },
-	{ IB_UVERBS_QPT_UD, false, QPT_UD },
+	{ IB_UVERBS_QPT_UD, true, QPT_UD },
 	{ .number = IB_UVERBS_QPT_RAW_PACKET }, { .number = IB_UVERBS_QPT_XRC_INI },
 	{ .number = IB_UVERBS_QPT_XRC_TGT }, { .number = IB_UVERBS_QPT_DRIVER },
 };
@@ -226,6 +226,9 @@ static struct qp_attr attr_read(const struct ib_uverbs_modify_qp *ask)
 	};
 }
 
+/* Q_Keys of the upper half are the subnet manager's and its like: Linux since 6.4, 6.1.35. */
+#define QKEY_CONTROLLED		(1u << 31)
+
 static int modify(struct uv_call *call, const struct qp_attr *attr, uint32_t mask, uint32_t known)
 {
 	struct emu_qp *qp = uv_qp(call, UV_QP);
@@ -233,6 +236,8 @@ static int modify(struct uv_call *call, const struct qp_attr *attr, uint32_t mas
 
 	if (mask & ~known)
 		return uv_refuse(call, WHY_MODIFY_MASK, -EOPNOTSUPP);
+	if (mask & A_QKEY && attr->qkey & QKEY_CONTROLLED && !has_net_raw())
+		return uv_refuse(call, WHY_CMD_CAPABILITY, -EPERM);
 	ret = qp_modify(call->dev, qp, attr, mask);
 	if (!ret)
 		engine_qp_kick(call->engine, qp);

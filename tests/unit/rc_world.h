@@ -16,7 +16,8 @@
 #include "emu/transport/rc.h"
 #include "hw-models/mlx5_wqe.h"
 
-enum { WORLD_BLOCKS = 64, WORLD_RECVS = 16, WORLD_STRIDE = 64, WORLD_BYTES = 1 << 20, SEEN = 256 };
+enum { WORLD_BLOCKS = 64, WORLD_RECVS = 16, WORLD_STRIDE = 64, WORLD_BYTES = 1 << 20, SEEN = 256,
+       WORLD_QKEY = 0x11111111 };
 
 struct side {
 	struct emu_qp *qp;
@@ -108,20 +109,24 @@ static inline void side_init(struct world *w, struct side *s)
 	side_init_of(w, s, QPT_RC);
 }
 
-/* What only RC has. */
+/* Without what only RC has, and for datagrams what only connections have. */
 static inline uint32_t side_mask(const struct side *s, uint32_t mask)
 {
 	uint32_t reliable = A_MAX_DEST_RD | A_MIN_RNR | A_TIMEOUT | A_RETRY | A_RNR | A_MAX_RD;
+	uint32_t connected = A_ACCESS | A_AV | A_MTU | A_DEST_QPN | A_RQ_PSN;
 
+	if (s->qp->type == QPT_UD)
+		mask = (mask & ~connected) | (mask & A_ACCESS ? A_QKEY : 0);
 	return s->qp->type == QPT_RC ? mask : mask & ~reliable;
 }
 
 static inline void side_connect(struct world *w, struct side *s, uint32_t dest_qpn, uint32_t psn)
 {
-	struct qp_attr at = { .state = QP_INIT, .port = 1,
+	struct qp_attr at = { .state = QP_INIT, .port = 1, .qkey = WORLD_QKEY,
 		.access = KEY_REMOTE_WRITE | KEY_REMOTE_READ | KEY_REMOTE_ATOMIC };
 
-	cr_assert_eq(qp_modify(&w->dev, s->qp, &at, A_STATE | A_PKEY | A_PORT | A_ACCESS), 0);
+	cr_assert_eq(qp_modify(&w->dev, s->qp, &at,
+			       side_mask(s, A_STATE | A_PKEY | A_PORT | A_ACCESS)), 0);
 	at = (struct qp_attr){ .state = QP_RTR, .path_mtu = 3, .dest_qpn = dest_qpn, .rq_psn = psn,
 		.max_dest_rd_atomic = 4, .min_rnr_timer = 12,
 		.path = { .is_global = 1, .port = 1 } };
@@ -190,6 +195,7 @@ struct work_row {
 	uint64_t remote, swap_add, compare;
 	uint32_t bytes, offset;		/* local data */
 	bool has_no_data;
+	const struct mlx5_datagram *av;	/* UD */
 };
 
 static inline uint8_t *side_block(struct side *s, uint16_t block)
@@ -208,14 +214,18 @@ static inline void data_write(struct side *s, void *at, uint32_t bytes, uint32_t
 	memcpy(at, &d, sizeof d);
 }
 
-/* Write the WQE and move the record; at most one block here. */
+/* Write the WQE and move the record; one block, two with an address. */
 static inline void work_post(struct side *s, struct work_row r)
 {
 	uint8_t *at = side_block(s, s->posted_blocks), *end = at + 16;
 	struct mlx5_ctrl c = { 0 };
 	bool has_raddr = r.opcode == 8 || r.opcode == 9 || (r.opcode >= 0x10 && r.opcode <= 0x12);
 
-	memset(at, 0, 64);
+	memset(at, 0, r.av ? 128 : 64);
+	if (r.av) {
+		memcpy(end, r.av, sizeof *r.av);
+		end += sizeof *r.av;
+	}
 	if (has_raddr) {
 		struct mlx5_raddr a = { 0 };
 
@@ -245,7 +255,8 @@ static inline void work_post(struct side *s, struct work_row r)
 	mlx5_ctrl_set_fence(&c, r.fence);
 	mlx5_ctrl_set_imm(&c, r.imm);
 	memcpy(at, &c, 16);
-	s->record[1] = htobe32(++s->posted_blocks);
+	s->posted_blocks = (uint16_t)(s->posted_blocks + (end - at + 63) / 64);
+	s->record[1] = htobe32(s->posted_blocks);
 }
 
 static inline void recv_post(struct side *s, uint32_t bytes, uint32_t lkey, uint32_t offset)
