@@ -9,7 +9,8 @@
 
 #define INLINE_SHOWN_BYTES	32
 #define INLINE_HEADER_BYTES	4
-#define LOCAL_INV_UNITS		8	/* control, UMR control, key context */
+#define UMR_UNITS		7	/* UMR control, key context */
+#define TRANSLATION_UNITS	4	/* a list of one piece, filled up */
 
 static const struct operation {
 	const char *name;
@@ -30,7 +31,8 @@ static const struct operation {
 					.has_remote = true, .is_atomic = true },
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { .name = "ATOMIC_FA", .opcode = 0x12, .units = 2,
 					  .has_remote = true, .is_atomic = true },
-	[IBV_WR_LOCAL_INV] = { .name = "UMR", .opcode = 0x25, .units = LOCAL_INV_UNITS - 1 },
+	[IBV_WR_LOCAL_INV] = { .name = "UMR", .opcode = 0x25, .units = UMR_UNITS },
+	[IBV_WR_BIND_MW] = { .name = "UMR", .opcode = 0x25, .units = UMR_UNITS },
 };
 
 const char *expect_name(enum ibv_wr_opcode opcode)
@@ -64,9 +66,11 @@ static uint64_t total_bytes(const struct queue *q, const struct request *r)
 
 unsigned expect_units(const struct queue *q, const struct request *r)
 {
-	unsigned units = 1 + operations[r->opcode].units;
+	unsigned units = 1 + (r->is_foreign ? 0 : operations[r->opcode].units);
 	uint64_t total = total_bytes(q, r);
 
+	if (r->window)
+		return units + (total ? TRANSLATION_UNITS : 0);
 	if (r->flags & IBV_SEND_INLINE)
 		return units + (total ? (unsigned)(total + INLINE_HEADER_BYTES + UNIT_BYTES - 1) /
 				UNIT_BYTES : 0);
@@ -116,6 +120,31 @@ static void print_invalidation(FILE *out)
 		" for qp 0xffffff units 0", INVALIDATE, 1 << 29 | 1 << 14 | 1 << 13);
 }
 
+/* Without bytes it makes the window free; type 2 then has to be this QP's, else a free one. */
+static void print_window(FILE *out, const struct queue *q, const struct request *r)
+{
+	const struct ibv_mw *window = q->world->window[r->window];
+	bool is_type_2 = r->window == 2, binds = total_bytes(q, r);
+	unsigned mask = 1 << 29 | 1 << 13 | (is_type_2 ? 1 << 14 : 0) |
+			(binds ? 0xf << 18 | 1 << 6 | 1 << 0 : 0);
+
+	fprintf(out, " key 0x%08x%s mask 0x%x becomes %s tag 0x%02x", window->rkey,
+		!is_type_2 ? "" : binds ? " if free" : " if of this qp", mask,
+		binds ? "valid" : "free", window_new_rkey(window, r) & 0xff);
+	if (is_type_2)
+		fprintf(out, " for qp 0x%x", binds ? q->qp->qp_num : 0xffffff);
+	if (!binds) {
+		fputs(" units 0", out);
+		return;
+	}
+	fprintf(out, " access %c%c%c%c", r->access & IBV_ACCESS_LOCAL_WRITE ? 'w' : '-',
+		r->access & IBV_ACCESS_REMOTE_READ ? 'R' : '-',
+		r->access & IBV_ACCESS_REMOTE_WRITE ? 'W' : '-',
+		r->access & IBV_ACCESS_REMOTE_ATOMIC ? 'A' : '-');
+	fprintf(out, " start 0x%llx length %u units %u", r->access & IBV_ACCESS_ZERO_BASED ? 0 :
+		(unsigned long long)piece_addr(0), r->bytes[0], TRANSLATION_UNITS);
+}
+
 static void print_operands(FILE *out, const struct queue *q, const struct request *r)
 {
 	const struct operation *op = &operations[r->opcode];
@@ -126,6 +155,8 @@ static void print_operands(FILE *out, const struct queue *q, const struct reques
 		fprintf(out, " inval 0x%08x", INVALIDATE);
 	if (r->opcode == IBV_WR_LOCAL_INV)
 		print_invalidation(out);
+	if (r->window)
+		print_window(out, q, r);
 	if (op->has_remote)
 		fprintf(out, " raddr 0x%llx rkey 0x%08x",
 			(unsigned long long)(r->remote_addr ? r->remote_addr : REMOTE_ADDR),
@@ -194,4 +225,12 @@ void expect_recv_text(FILE *out, const struct queue *q, const struct recv_reques
 	for (unsigned i = 0; i < r->pieces; i++)
 		print_piece(out, q, i, r->bytes[i % 4]);
 	fputc('\n', out);
+}
+
+/* @next: the entry after this one, of a queue that was never used. */
+void expect_shared_text(FILE *out, const struct queue *q, const struct recv_request *r,
+			unsigned next)
+{
+	fprintf(out, "next %u ", next);
+	expect_recv_text(out, q, r);
 }

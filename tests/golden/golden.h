@@ -52,11 +52,18 @@ struct request {
 	const char *outcome;	/* the decode text from here on, if what libmlx5 writes is
 				 * not what was asked for */
 	uint8_t apis;		/* 0: both */
+	bool is_foreign;	/* the queue's type has no such operation: libmlx5 writes the
+				 * opcode and the data, and nothing between them */
+	uint8_t window;		/* type of the window to bind, over the first piece */
+	unsigned access;	/* IBV_ACCESS_* of the window */
 };
-extern const struct request send_requests[];
-extern const unsigned send_request_count;
-extern const struct request signal_all_requests[];
-extern const unsigned signal_all_request_count;
+
+struct request_list {
+	const struct request *requests;
+	unsigned count;
+};
+extern const struct request_list send_requests, signal_all_requests;
+extern const struct request_list window_requests, uc_requests;
 
 struct recv_request {
 	const char *name;
@@ -67,17 +74,31 @@ struct recv_request {
 };
 extern const struct recv_request recv_requests[];
 extern const unsigned recv_request_count;
+extern const struct recv_request shared_requests[];
+extern const unsigned shared_request_count;
 
 struct world {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct ibv_mr *local[2];	/* pieces take turns */
 	struct ibv_mr *remote;
+	struct ibv_mw *window[3];	/* by type; [0] is not used */
 	const char *folder;		/* where the fixtures go */
 };
 
+/* What is different between queues of one type and another. */
+struct queue_type {
+	enum ibv_qp_type type;
+	const char *folder;		/* of the fixtures */
+	uint64_t operations;		/* IBV_QP_EX_WITH_* */
+	unsigned inline_max;		/* with it a WQE has the 1024 bytes that are allowed, or less */
+	int init, rtr, rts;		/* attributes of ibv_modify_qp() */
+};
+extern const struct queue_type type_rc, type_uc;
+
 struct queue {
 	struct world *world;
+	const struct queue_type *type;
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
@@ -93,7 +114,8 @@ struct queue {
 void fail(const char *what);		/* with errno; does not return */
 
 /* queue.c: a QP that is in ERR, so that whatever is posted is flushed and never done. */
-struct queue *queue_open(struct world *w, enum api api, bool signals_all, unsigned recv_room);
+struct queue *queue_open(struct world *w, const struct queue_type *type, enum api api,
+			 bool signals_all, unsigned recv_room);
 void queue_close(struct queue *q);
 void queue_drain(struct queue *q, unsigned completions);
 uint64_t piece_addr(unsigned i);
@@ -102,11 +124,15 @@ uint32_t piece_lkey(const struct queue *q, unsigned i);
 /* post.c */
 void post(struct queue *q, const struct request *r, unsigned times);
 void post_recv(struct queue *q, const struct recv_request *r, unsigned times);
+void post_shared(struct ibv_srq *srq, const struct queue *q, const struct recv_request *r);
+uint32_t window_new_rkey(const struct ibv_mw *window, const struct request *r);
 
 /* expect.c: counted and printed from the request alone. */
 unsigned expect_units(const struct queue *q, const struct request *r);
 void expect_text(FILE *out, const struct queue *q, const struct request *r);
 void expect_recv_text(FILE *out, const struct queue *q, const struct recv_request *r);
+void expect_shared_text(FILE *out, const struct queue *q, const struct recv_request *r,
+			unsigned next);
 const char *expect_name(enum ibv_wr_opcode opcode);
 uint8_t expect_opcode(enum ibv_wr_opcode opcode);
 

@@ -8,6 +8,7 @@
 #include "golden.h"
 
 #define TIMES_MAX 3
+#define WINDOW_TAG 0x5au
 
 static void pieces_fill(const struct queue *q, unsigned pieces, const uint32_t *bytes,
 			struct ibv_sge *out)
@@ -28,11 +29,51 @@ static bool is_atomic(const struct request *r)
 	       r->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
+/* ibv_bind_mw() takes the next tag; for windows of type 2 the program chooses. */
+uint32_t window_new_rkey(const struct ibv_mw *window, const struct request *r)
+{
+	return r->window == 1 ? ibv_inc_rkey(window->rkey) : (window->rkey & ~0xffu) | WINDOW_TAG;
+}
+
+static struct ibv_mw_bind_info window_info(const struct queue *q, const struct request *r)
+{
+	return (struct ibv_mw_bind_info){
+		.mr = q->world->local[0], .addr = piece_addr(0),
+		.length = r->pieces ? r->bytes[0] : 0, .mw_access_flags = r->access,
+	};
+}
+
+static void window_fill(const struct queue *q, const struct request *r, struct ibv_send_wr *wr)
+{
+	struct ibv_mw *window = q->world->window[r->window];
+
+	*wr = (struct ibv_send_wr){ .opcode = r->opcode, .send_flags = r->flags };
+	wr->bind_mw.mw = window;
+	wr->bind_mw.rkey = window_new_rkey(window, r);
+	wr->bind_mw.bind_info = window_info(q, r);
+}
+
+static int post_window_1(struct queue *q, const struct request *r)
+{
+	struct ibv_mw_bind bind = { .send_flags = r->flags, .bind_info = window_info(q, r) };
+
+	return ibv_bind_mw(q->qp, q->world->window[1], &bind);
+}
+
+static bool is_umr(const struct request *r)
+{
+	return r->opcode == IBV_WR_LOCAL_INV || r->opcode == IBV_WR_BIND_MW;
+}
+
 static void wr_fill(const struct queue *q, const struct request *r, struct ibv_sge *sge,
 		    struct ibv_send_wr *wr)
 {
 	bool is_swap = r->opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
 
+	if (r->opcode == IBV_WR_BIND_MW) {
+		window_fill(q, r, wr);
+		return;
+	}
 	*wr = (struct ibv_send_wr){ .opcode = r->opcode, .send_flags = r->flags,
 				    .sg_list = sge, .num_sge = (int)r->pieces };
 	if (r->opcode == IBV_WR_SEND_WITH_INV || r->opcode == IBV_WR_LOCAL_INV)
@@ -55,6 +96,8 @@ static int post_old(struct queue *q, const struct request *r, struct ibv_sge *sg
 {
 	struct ibv_send_wr wr[TIMES_MAX], *bad;
 
+	if (r->window == 1)
+		return post_window_1(q, r);
 	for (unsigned i = 0; i < times; i++) {
 		wr_fill(q, r, sge, &wr[i]);
 		wr[i].next = i + 1 < times ? &wr[i + 1] : NULL;
@@ -62,8 +105,18 @@ static int post_old(struct queue *q, const struct request *r, struct ibv_sge *sg
 	return ibv_post_send(q->qp, wr, &bad);
 }
 
-static void ex_operation(struct ibv_qp_ex *qp, const struct request *r, uint32_t rkey)
+static void ex_bind(const struct queue *q, struct ibv_qp_ex *qp, const struct request *r)
 {
+	struct ibv_mw *window = q->world->window[r->window];
+	struct ibv_mw_bind_info info = window_info(q, r);
+
+	ibv_wr_bind_mw(qp, window, window_new_rkey(window, r), &info);
+}
+
+static void ex_operation(const struct queue *q, struct ibv_qp_ex *qp, const struct request *r)
+{
+	uint32_t rkey = q->world->remote->rkey;
+
 	switch ((int)r->opcode) {
 	case IBV_WR_SEND:
 		return ibv_wr_send(qp);
@@ -73,6 +126,8 @@ static void ex_operation(struct ibv_qp_ex *qp, const struct request *r, uint32_t
 		return ibv_wr_send_inv(qp, INVALIDATE);
 	case IBV_WR_LOCAL_INV:
 		return ibv_wr_local_inv(qp, INVALIDATE);
+	case IBV_WR_BIND_MW:
+		return ex_bind(q, qp, r);
 	case IBV_WR_RDMA_WRITE:
 		return ibv_wr_rdma_write(qp, rkey, remote_addr(r));
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
@@ -112,8 +167,8 @@ static int post_ex(struct queue *q, const struct request *r, const struct ibv_sg
 	ibv_wr_start(qp);
 	for (unsigned i = 0; i < times; i++) {
 		qp->wr_flags = r->flags & ~(unsigned)IBV_SEND_INLINE;
-		ex_operation(qp, r, q->world->remote->rkey);
-		if (r->opcode != IBV_WR_LOCAL_INV)
+		ex_operation(q, qp, r);
+		if (!is_umr(r))
 			ex_data(qp, r, sge);
 	}
 	return ibv_wr_complete(qp);
@@ -130,7 +185,7 @@ void post(struct queue *q, const struct request *r, unsigned times)
 		fail(r->name);
 	for (unsigned i = 0; i < times; i++) {
 		q->produced += (expect_units(q, r) * UNIT_BYTES + BLOCK_BYTES - 1) / BLOCK_BYTES;
-		q->follows_umr = r->opcode == IBV_WR_LOCAL_INV;
+		q->follows_umr = is_umr(r);
 	}
 }
 
@@ -147,4 +202,15 @@ void post_recv(struct queue *q, const struct recv_request *r, unsigned times)
 	if (errno)
 		fail(r->name);
 	q->received += times;
+}
+
+void post_shared(struct ibv_srq *srq, const struct queue *q, const struct recv_request *r)
+{
+	struct ibv_sge sge[PIECES_MAX];
+	struct ibv_recv_wr wr = { .sg_list = sge, .num_sge = (int)r->pieces }, *bad;
+
+	pieces_fill(q, r->pieces, r->bytes, sge);
+	errno = ibv_post_srq_recv(srq, &wr, &bad);
+	if (errno)
+		fail(r->name);
 }

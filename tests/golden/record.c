@@ -17,6 +17,7 @@
 #include "golden.h"
 
 #define SECONDS_MAX	120
+#define SHARED_RECVS	16
 #define INDEX_LAST	0xffffu
 
 static const char *const api_names[] = {
@@ -68,6 +69,21 @@ static void world_open(struct world *w)
 	w->remote = mr_register(w->pd);
 }
 
+/* Last, so that no region has another key than before. */
+static void windows_open(struct world *w)
+{
+	w->window[1] = ibv_alloc_mw(w->pd, IBV_MW_TYPE_1);
+	w->window[2] = ibv_alloc_mw(w->pd, IBV_MW_TYPE_2);
+	if (!w->window[1] || !w->window[2])
+		fail("ibv_alloc_mw");
+}
+
+static void windows_close(struct world *w)
+{
+	if (ibv_dealloc_mw(w->window[1]) || ibv_dealloc_mw(w->window[2]))
+		fail("ibv_dealloc_mw");
+}
+
 static void world_close(struct world *w)
 {
 	if (ibv_dereg_mr(w->remote) || ibv_dereg_mr(w->local[1]) || ibv_dereg_mr(w->local[0]) ||
@@ -111,15 +127,17 @@ static void go_to(struct queue *q, enum place place)
 		post_and_drain(q, mask - (q->produced & mask) > WQE_BLOCKS_MAX ? &stride : &step);
 }
 
+static void print_bytes(FILE *out, const uint8_t *at, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		fprintf(out, "%02x%s", at[i],
+			i % UNIT_BYTES == UNIT_BYTES - 1 ? "\n" : i % 4 == 3 ? " " : "");
+}
+
 static void print_units(FILE *out, const struct queue *q, uint32_t first_block, unsigned units)
 {
-	for (unsigned unit = 0; unit < units; unit++) {
-		const uint8_t *at = unit_at(q, first_block, unit);
-
-		for (unsigned i = 0; i < UNIT_BYTES; i++)
-			fprintf(out, i % 4 || !i ? "%02x" : " %02x", at[i]);
-		fputc('\n', out);
-	}
+	for (unsigned unit = 0; unit < units; unit++)
+		print_bytes(out, unit_at(q, first_block, unit), UNIT_BYTES);
 }
 
 static void record(struct queue *q, const struct request *r)
@@ -134,12 +152,12 @@ static void record(struct queue *q, const struct request *r)
 	uar_clear(q);
 	first = q->produced;
 	snprintf(name, sizeof name, "%s_%s", api_prefixes[q->api], r->name);
-	out = fixture_open(q->world, "wqe", name, "txt");
+	out = fixture_open(q->world, q->type->folder, name, "txt");
 	expect_text(out, q, r);
 	if (fclose(out))
 		fail(name);
 	post(q, r, 1);
-	out = fixture_open(q->world, "wqe", name, "hex");
+	out = fixture_open(q->world, q->type->folder, name, "hex");
 	fprintf(out, "# %s, block %u of %u\n", api_names[q->api], first % q->dv.sq.wqe_cnt,
 		q->dv.sq.wqe_cnt);
 	print_units(out, q, first, units);
@@ -151,7 +169,7 @@ static void record(struct queue *q, const struct request *r)
 }
 
 /* Three in one call ring once, with the last one's control segment. */
-static void record_list(struct queue *q, const char *name, const struct request *r)
+static void record_three(struct queue *q, const char *name, const struct request *r)
 {
 	uar_clear(q);
 	post(q, r, 3);
@@ -160,26 +178,51 @@ static void record_list(struct queue *q, const char *name, const struct request 
 	queue_drain(q, 3);
 }
 
+static void record_all(struct queue *q, const struct request_list *list)
+{
+	for (unsigned i = 0; i < list->count; i++) {
+		const struct request *r = &list->requests[i];
+
+		if (!r->apis || r->apis & q->api)
+			record(q, r);
+	}
+}
+
+static void tables_name(const struct world *w, const char *what, enum api api)
+{
+	char name[64];
+
+	snprintf(name, sizeof name, "%s_%s", what, api_prefixes[api]);
+	record_table_open(w, name);
+	uar_table_open(w, name);
+}
+
 static void record_sends(struct world *w, enum api api)
 {
 	static const struct request one_block = { .name = "list", .opcode = IBV_WR_RDMA_WRITE,
 		.pieces = 1, .bytes = { 64 } };
 	static const struct request inlined = { .name = "list", .opcode = IBV_WR_SEND,
 		.flags = IBV_SEND_INLINE, .pieces = 1, .bytes = { 200 } };
-	struct queue *q = queue_open(w, api, false, 1);
-	const char *name = api == API_OLD ? "send_old" : "send_ex";
+	struct queue *q = queue_open(w, &type_rc, api, false, 1);
 
-	record_table_open(w, name);
-	uar_table_open(w, name);
-	for (unsigned i = 0; i < send_request_count; i++)
-		if (!send_requests[i].apis || send_requests[i].apis & api)
-			record(q, &send_requests[i]);
-	record_list(q, "3_times_1_block", &one_block);
-	record_list(q, "3_times_4_blocks", &inlined);
+	tables_name(w, "send", api);
+	record_all(q, &send_requests);
+	record_three(q, "3_times_1_block", &one_block);
+	record_three(q, "3_times_4_blocks", &inlined);
 	queue_close(q);
-	q = queue_open(w, api, true, 1);
-	for (unsigned i = 0; i < signal_all_request_count; i++)
-		record(q, &signal_all_requests[i]);
+	q = queue_open(w, &type_rc, api, true, 1);
+	record_all(q, &signal_all_requests);
+	queue_close(q);
+}
+
+/* On a queue of its own, so that no other request begins elsewhere than before. */
+static void record_on(struct world *w, const struct queue_type *type, enum api api,
+		      const char *name, const struct request_list *list)
+{
+	struct queue *q = queue_open(w, type, api, false, 1);
+
+	tables_name(w, name, api);
+	record_all(q, list);
 	queue_close(q);
 }
 
@@ -199,9 +242,7 @@ static void record_recv(struct queue *q, const struct recv_request *r)
 	fprintf(out, "# ibv_post_recv(), slot %u of %u\n", q->received % q->dv.rq.wqe_cnt,
 		q->dv.rq.wqe_cnt);
 	post_recv(q, r, 1);
-	for (size_t i = 0; i < stride; i++)
-		fprintf(out, "%02x%s", slot[i],
-			i % UNIT_BYTES == UNIT_BYTES - 1 ? "\n" : i % 4 == 3 ? " " : "");
+	print_bytes(out, slot, stride);
 	if (fclose(out))
 		fail(r->name);
 	record_table_row(q, r->name);
@@ -230,7 +271,8 @@ static void record_recvs(struct world *w)
 
 	record_table_open(w, "recv");
 	for (unsigned room = 0; room < sizeof rooms / sizeof *rooms; room++) {
-		struct queue *q = queue_open(w, API_OLD, false, rooms[room]);
+		struct queue *q = queue_open(w, &type_rc, API_OLD, false,
+					     rooms[room]);
 
 		for (unsigned i = 0; i < recv_request_count; i++)
 			if (recv_requests[i].room == rooms[room])
@@ -240,6 +282,59 @@ static void record_recvs(struct world *w)
 		queue_close(q);
 	}
 	tables_close();
+}
+
+/* ---- shared receive queues ---- */
+
+static struct ibv_srq *srq_create(struct world *w, unsigned room)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = SHARED_RECVS, .max_sge = room } };
+	struct ibv_srq *srq = ibv_create_srq(w->pd, &attr);
+
+	if (!srq)
+		fail("ibv_create_srq");
+	return srq;
+}
+
+/* Nothing takes receives out of it, so each has an entry that was never used. */
+static void record_shared(const struct queue *q, struct ibv_srq *srq,
+			  const struct recv_request *r)
+{
+	struct mlx5dv_srq dv = { 0 };
+	struct mlx5dv_obj obj = { .srq = { .in = srq, .out = &dv } };
+	uint8_t *slot;
+	FILE *out;
+
+	if (mlx5dv_init_obj(&obj, MLX5DV_OBJ_SRQ))
+		fail("mlx5dv_init_obj");
+	slot = (uint8_t *)dv.buf + (size_t)dv.head * dv.stride;
+	memset(slot + UNIT_BYTES, POISON, dv.stride - UNIT_BYTES);
+	out = fixture_open(q->world, "srq", r->name, "txt");
+	expect_shared_text(out, q, r, dv.head + 1);
+	if (fclose(out))
+		fail(r->name);
+	post_shared(srq, q, r);
+	out = fixture_open(q->world, "srq", r->name, "hex");
+	fprintf(out, "# ibv_post_srq_recv(), entry %u\n", dv.head);
+	print_bytes(out, slot, dv.stride);
+	if (fclose(out))
+		fail(r->name);
+}
+
+static void record_shareds(struct world *w)
+{
+	static const unsigned rooms[] = { 1, 3, 31 };
+	const struct queue any = { .world = w };	/* for the keys of the pieces */
+
+	for (unsigned room = 0; room < sizeof rooms / sizeof *rooms; room++) {
+		struct ibv_srq *srq = srq_create(w, rooms[room]);
+
+		for (unsigned i = 0; i < shared_request_count; i++)
+			if (shared_requests[i].room == rooms[room])
+				record_shared(&any, srq, &shared_requests[i]);
+		if (ibv_destroy_srq(srq))
+			fail("ibv_destroy_srq");
+	}
 }
 
 int main(int argc, char **argv)
@@ -258,6 +353,14 @@ int main(int argc, char **argv)
 	record_sends(&world, API_EX);
 	record_recvs(&world);
 	arm_record(&world);
+	windows_open(&world);
+	for (enum api api = API_OLD; api <= API_EX; api++) {
+		record_on(&world, &type_rc, api, "window", &window_requests);
+		record_on(&world, &type_uc, api, "uc", &uc_requests);
+	}
+	tables_close();
+	windows_close(&world);
+	record_shareds(&world);
 	world_close(&world);
 	return 0;
 }

@@ -26,7 +26,9 @@ record plain
 record shut_up_bf MLX5_SHUT_UP_BF=1
 record prefer_no_bf MLX5_POST_SEND_PREFER_BF=0
 record no_scatter MLX5_SCATTER_TO_CQE=0
-for kind in wqe recv doorbell arm; do
+for folder in "$scratch"/plain/*; do
+	kind=$(basename "$folder")
+	[ "$kind" != uar ] || continue
 	for variant in shut_up_bf prefer_no_bf no_scatter; do
 		diff -r "$scratch/plain/$kind" "$scratch/$variant/$kind"
 	done
@@ -38,8 +40,9 @@ for variant in shut_up_bf prefer_no_bf; do
 	done
 done
 
-for kind in wqe recv doorbell uar arm; do
+for folder in "$scratch"/plain/*; do
+	kind=$(basename "$folder")
 	rm -rf "${fixtures:?}/$kind"
-	cp -r "$scratch/plain/$kind" "$fixtures/"
+	cp -r "$folder" "$fixtures/"
 done
 find "$fixtures" -name '*.hex' | wc -l | sed 's/$/ work requests recorded/'

@@ -23,6 +23,7 @@
 
 #define ROW(name_, opcode_, flags_, pieces_, ...) \
 	{ .name = name_, .opcode = opcode_, .flags = flags_, .pieces = pieces_, __VA_ARGS__ }
+#define LIST(rows_) { .requests = rows_, .count = sizeof rows_ / sizeof *rows_ }
 #define BYTES(...) .bytes = { __VA_ARGS__ }
 #define EACH(n) .bytes = { n, n, n, n }
 
@@ -30,7 +31,7 @@
 #define NOT_TO_INLINE	": inline data where data must be returned"
 #define PAST_THE_END	": inline data runs past the end"
 
-const struct request send_requests[] = {
+static const struct request send_rows[] = {
 	/* each operation, plain */
 	ROW("send", SEND, SIG, 1, BYTES(64)),
 	ROW("send_imm", SEND_IMM, SIG, 1, BYTES(64)),
@@ -173,17 +174,81 @@ const struct request send_requests[] = {
 	ROW("write_wraps_index_ffff", WRITE, SIG, 7, BYTES(4, 3, 2, 1), .place = AT_INDEX_WRAP),
 	ROW("read_after_index_wrap", READ, 0, 1, BYTES(8)),
 };
-const unsigned send_request_count = sizeof send_requests / sizeof *send_requests;
+const struct request_list send_requests = LIST(send_rows);
 
 /* A QP made with sq_sig_all. */
-const struct request signal_all_requests[] = {
+static const struct request signal_all_rows[] = {
 	ROW("all_signaled_send", SEND, 0, 1, BYTES(64)),
 	ROW("all_signaled_write_inline", WRITE, INLINE, 1, BYTES(20)),
 	ROW("all_signaled_read_signaled", READ, SIG, 1, BYTES(64)),
 	ROW("all_signaled_fadd_fenced", FADD, FENCE, 1, BYTES(8)),
 };
-const unsigned signal_all_request_count =
-	sizeof signal_all_requests / sizeof *signal_all_requests;
+const struct request_list signal_all_requests = LIST(signal_all_rows);
+
+#define BIND		IBV_WR_BIND_MW
+#define LW		IBV_ACCESS_LOCAL_WRITE
+#define RR		IBV_ACCESS_REMOTE_READ
+#define RW		IBV_ACCESS_REMOTE_WRITE
+#define AT		IBV_ACCESS_REMOTE_ATOMIC
+
+/* Windows.  ibv_bind_mw() is for type 1 and is counted as the old interface; each use of it takes
+ * the next tag. */
+#define TYPE_1 .window = 1, .apis = API_OLD
+#define TYPE_2 .window = 2
+
+static const struct request window_rows[] = {
+	ROW("bind_1", BIND, SIG, 1, BYTES(4096), TYPE_1, .access = RR | RW | AT),
+	ROW("send_after_bind", SEND, SIG, 1, BYTES(64)),
+	ROW("bind_1_read", BIND, 0, 1, BYTES(1), TYPE_1, .access = RR),
+	ROW("bind_1_write_fenced", BIND, SIG | FENCE, 1, BYTES(65537), TYPE_1, .access = RW),
+	ROW("bind_1_no_rights", BIND, SIG, 1, BYTES(64), TYPE_1),
+	ROW("bind_1_local_write", BIND, SIG, 1, BYTES(64), TYPE_1, .access = LW | AT),
+	ROW("bind_1_2gib", BIND, SIG, 1, BYTES(0x80000000), TYPE_1, .access = RR),
+	ROW("unbind_1", BIND, SIG, 0, BYTES(0), TYPE_1),
+	ROW("bind_1_wraps", BIND, SIG, 1, BYTES(64), TYPE_1, .access = RR, .place = AT_LAST_BLOCK),
+	ROW("bind_2", BIND, SIG, 1, BYTES(4096), TYPE_2, .access = RR | RW | AT),
+	ROW("bind_2_again", BIND, 0, 1, BYTES(8), TYPE_2, .access = AT),
+	ROW("write_after_bind", WRITE, FENCE, 1, BYTES(64)),
+	ROW("bind_2_zero_based", BIND, SIG, 1, BYTES(64), TYPE_2,
+	    .access = RR | IBV_ACCESS_ZERO_BASED),
+	ROW("bind_2_2gib", BIND, SIG, 1, BYTES(0x80000000), TYPE_2, .access = RW),
+	ROW("bind_2_no_bytes", BIND, SIG, 0, BYTES(0), TYPE_2),
+	ROW("bind_2_wraps", BIND, SIG, 1, BYTES(64), TYPE_2, .access = RR, .place = AT_LAST_BLOCK),
+	ROW("local_inv_wraps", IBV_WR_LOCAL_INV, SIG, 0, .place = AT_LAST_BLOCK),
+	ROW("send_after_wrapped_local_inv", SEND, SIG | SOL, 2, BYTES(64, 1)),
+};
+const struct request_list window_requests = LIST(window_rows);
+
+#define NOT_HERE	": opcode not available on this transport"
+#define FOREIGN		.is_foreign = true, .apis = API_OLD, .outcome = NOT_HERE
+
+static const struct request uc_rows[] = {
+	ROW("send", SEND, SIG, 1, BYTES(64)),
+	ROW("send_imm", SEND_IMM, SIG | SOL, 1, BYTES(64)),
+	ROW("send_inv", SEND_INV, SIG, 1, BYTES(64)),
+	ROW("write", WRITE, SIG, 1, BYTES(64)),
+	ROW("write_imm", WRITE_IMM, 0, 3, BYTES(64, 0, 8)),
+	ROW("send_fenced", SEND, SIG | FENCE, 1, BYTES(64)),
+	ROW("send_0_pieces", SEND, SIG, 0, BYTES(0)),
+	ROW("write_imm_0_bytes", WRITE_IMM, SIG, 1, BYTES(0)),
+	ROW("write_30_pieces", WRITE, SIG, 30, EACH(16)),
+	ROW("write_1gib", WRITE, SIG, 1, BYTES(GIB)),
+	ROW("send_inline_45", SEND, SIG | INLINE, 1, BYTES(45)),
+	ROW("write_inline_812", WRITE, SIG | INLINE, 1, BYTES(812)),
+	ROW("send_inline_3_pieces", SEND, SIG | INLINE, 3, BYTES(5, 7, 11)),
+	ROW("local_inv", IBV_WR_LOCAL_INV, SIG, 0),
+	ROW("send_after_local_inv", SEND, SIG, 1, BYTES(64)),
+	ROW("bind_1", BIND, SIG, 1, BYTES(4096), TYPE_1, .access = RW),
+	ROW("bind_2", BIND, SIG, 1, BYTES(4096), TYPE_2, .access = RW),
+	ROW("send_wraps_before_piece_3", SEND, SIG, 4, EACH(64), .place = AT_LAST_BLOCK),
+	ROW("write_wraps_before_piece_2", WRITE, SIG, 3, EACH(64), .place = AT_LAST_BLOCK),
+	ROW("write_inline_100_wraps", WRITE, SIG | INLINE, 1, BYTES(100), .place = AT_LAST_BLOCK),
+	/* libmlx5 does not look whether the transport has the operation */
+	ROW("read", READ, SIG, 1, BYTES(64), FOREIGN),
+	ROW("cas", CAS, SIG, 1, BYTES(8), FOREIGN),
+	ROW("fadd_0_pieces", FADD, SIG, 0, BYTES(0), FOREIGN),
+};
+const struct request_list uc_requests = LIST(uc_rows);
 
 const struct recv_request recv_requests[] = {
 	{ "room_1_piece_1", 1, 1, { 4096 }, NULL },
@@ -208,3 +273,20 @@ const struct recv_request recv_requests[] = {
 	{ "room_30_empty_each_4th", 30, 32, { 1, 2, 0, 4 }, NULL },
 };
 const unsigned recv_request_count = sizeof recv_requests / sizeof *recv_requests;
+
+/* The room is that of the entry as libmlx5 rounds it: a power of two less one piece. */
+const struct recv_request shared_requests[] = {
+	{ "room_1_piece_1", 1, 1, { 4096 }, NULL },
+	{ "room_1_pieces_0", 1, 0, { 0 }, NULL },
+	{ "room_1_empty", 1, 1, { 0 }, NULL },
+	{ "room_1_2gib_less_1", 1, 1, { 0x7fffffff }, NULL },
+	{ "room_1_2gib", 1, 1, { 0x80000000 }, NOT_TO_INLINE + 2 },
+	{ "room_3_pieces_1", 3, 1, { 64 }, NULL },
+	{ "room_3_pieces_3", 3, 3, { 1, 2, 3 }, NULL },
+	{ "room_3_empty_between", 3, 3, { 64, 0, 8 }, NULL },
+	{ "room_3_empty_all", 3, 3, { 0 }, NULL },
+	{ "room_3_second_2gib", 3, 2, { 64, 0x80000000 }, NOT_TO_INLINE + 2 },
+	{ "room_31_pieces_5", 31, 5, { 10, 20, 30, 40 }, NULL },
+	{ "room_31_empty_each_4th", 31, 31, { 1, 2, 0, 4 }, NULL },
+};
+const unsigned shared_request_count = sizeof shared_requests / sizeof *shared_requests;

@@ -139,7 +139,7 @@ static void event_take(struct queue *q)
 void arm_record(struct world *w)
 {
 	static const struct request request = { .name = "arm", .opcode = IBV_WR_SEND };
-	struct queue *q = queue_open(w, API_OLD, false, 1);
+	struct queue *q = queue_open(w, &type_rc, API_OLD, false, 1);
 	FILE *out = fixture_open(w, "arm", "arm", "txt");
 	struct mlx5dv_cq dv = { 0 };
 	struct mlx5dv_obj obj = { .cq = { .in = q->cq, .out = &dv } };

@@ -4,8 +4,9 @@
  *
  * Method: each fixtures/wqe/NAME.hex holds the bytes of one WQE, recorded from an RC
  * queue, and NAME.txt the line that mlx5_dump() must make of it.  Where that line cuts
- * inline data short, a second one has all of it.  fixtures/recv is the same for receive
- * WQEs; a file there is as long as the stride.  In a .hex file white space is free and #
+ * inline data short, a second one has all of it.  Queues of other types have folders of their
+ * own.  fixtures/recv is the same for receive WQEs, and fixtures/srq for those of shared queues;
+ * a file there is as long as the stride.  In a .hex file white space is free and #
  * starts a comment.  The directory above is VERBENA_FIXTURES, from the environment or from
  * the build.  No fixtures is a failure: this test would otherwise say nothing.
  */
@@ -24,6 +25,7 @@
 
 struct fixture {
 	const char *path;
+	enum hw_transport transport;	/* of send WQEs */
 	uint8_t *bytes;			/* not one more than the file has, for the sanitizers */
 	size_t count;
 	char *want;			/* first line of the text        */
@@ -116,7 +118,7 @@ static void check_inline(const struct fixture *f)
 
 	if (!*f->more)
 		return;
-	cr_assert(mlx5_work_read(f->bytes, HW_WQE_DS_MAX, HW_RC, &work) == HW_OK);
+	cr_assert(mlx5_work_read(f->bytes, HW_WQE_DS_MAX, f->transport, &work) == HW_OK);
 	for (unsigned i = 0; i < work.sge_count; i++) {
 		cr_assert(work.sge[i].inline_bytes, "%s: piece %u is not inline", f->path, i);
 		for (uint32_t k = 0; k < work.sge[i].bytes; k++)
@@ -132,7 +134,7 @@ static void check_send(const struct fixture *f)
 
 	cr_assert(f->count >= units * 16u, "%s: %zu bytes, but ds says %u units", f->path,
 		  f->count, units);
-	mlx5_dump(f->bytes, HW_WQE_DS_MAX, HW_RC, line, sizeof line);
+	mlx5_dump(f->bytes, HW_WQE_DS_MAX, f->transport, line, sizeof line);
 	cr_expect(!strcmp(line, f->want), "%s\n  is   %s\n  want %s", f->path, line, f->want);
 	check_inline(f);
 }
@@ -162,9 +164,25 @@ static void check_recv(const struct fixture *f)
 	cr_expect(!strcmp(line, f->want), "%s\n  is   %s\n  want %s", f->path, line, f->want);
 }
 
+static void check_shared(const struct fixture *f)
+{
+	char line[LINE_BYTES];
+	struct hw_recv recv;
+	uint16_t next;
+	enum hw_fault fault = mlx5_srq_read(f->bytes, f->count, &recv, &next);
+	int at = sprintf(line, "next %u ", next);
+
+	if (fault)
+		strcpy(line + at, hw_fault_name(fault));
+	else
+		recv_print(&recv, line + at);
+	cr_expect(!strcmp(line, f->want), "%s\n  is   %s\n  want %s", f->path, line, f->want);
+}
+
 /* ---- cases ---- */
 
-static void each_fixture(const char *kind, void (*check)(const struct fixture *f))
+static void each_fixture(const char *kind, enum hw_transport transport,
+			 void (*check)(const struct fixture *f))
 {
 	const char *folder = getenv("VERBENA_FIXTURES");
 	char pattern[LINE_BYTES];
@@ -173,7 +191,7 @@ static void each_fixture(const char *kind, void (*check)(const struct fixture *f
 	snprintf(pattern, sizeof pattern, "%s/%s/*.hex", folder ? folder : VERBENA_FIXTURES, kind);
 	cr_assert(glob(pattern, 0, NULL, &found) == 0, "no fixture matches %s", pattern);
 	for (size_t i = 0; i < found.gl_pathc; i++) {
-		struct fixture f;
+		struct fixture f = { .transport = transport };
 
 		fixture_read(found.gl_pathv[i], &f);
 		check(&f);
@@ -184,10 +202,20 @@ static void each_fixture(const char *kind, void (*check)(const struct fixture *f
 
 Test(golden, wqes_of_libmlx5_decode_to_what_was_posted)
 {
-	each_fixture("wqe", check_send);
+	each_fixture("wqe", HW_RC, check_send);
+}
+
+Test(golden, wqes_of_unreliable_queues_do_too)
+{
+	each_fixture("wqe_uc", HW_UC, check_send);
 }
 
 Test(golden, receives_of_libmlx5_decode_to_what_was_posted)
 {
-	each_fixture("recv", check_recv);
+	each_fixture("recv", HW_RC, check_recv);
+}
+
+Test(golden, receives_of_shared_queues_do_too)
+{
+	each_fixture("srq", HW_RC, check_shared);
 }
