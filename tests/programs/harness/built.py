@@ -9,6 +9,7 @@ PROGRAMS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(VERBENA)
                         "tests", "programs", "traffic")
 TRAFFIC = os.path.join(PROGRAMS, "traffic")
 DISORDER = os.path.join(PROGRAMS, "disorder")
+CROWD = os.path.join(PROGRAMS, "crowd")
 AUDIT = os.path.join(PROGRAMS, "fabric_audit")
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A mesh of traffic processes (tests/programs/traffic), to be killed and stopped.
 
-Used by p_death.py.  The mesh knows which incarnation of which process it killed, and checks at
+Used by p_death.py and p_scale.py.  The mesh knows which incarnation of which process it killed, and checks at
 the end what every process had to say: errors only about those.
 """
 import mmap
@@ -16,7 +16,7 @@ from built import TRAFFIC
 from programs import environment, verbena
 
 # As board.h asserts it.
-LINKS_MAX, HEAD_BYTES, ROW_BYTES, DONE_AT = 16, 64, 1232, 16
+LINKS_MAX, HEAD_BYTES, ROW_BYTES, DONE_AT = 64, 64, 4880, 16
 UP_AT = DONE_AT + 8 * LINKS_MAX
 
 STUCK_S = 20		# without an operation, on a machine that does other things too
@@ -66,8 +66,9 @@ class Process:
 class Mesh:
     """@count processes that all talk with each other."""
 
-    def __init__(self, count, fabric, seed, options=()):
+    def __init__(self, count, fabric, seed, options=(), stuck_s=STUCK_S):
         self.count, self.fabric, self.options = count, fabric, options
+        self.stuck_s = stuck_s
         self.random = random.Random(seed)
         self.board = Board()
         self.last_incarnation = 0
@@ -125,7 +126,7 @@ class Mesh:
             done = sum(self.board.done(row, peer) for peer in range(self.count))
             if done != self.progress[row][0]:
                 self.progress[row] = (done, now)
-            elif now - self.progress[row][1] > STUCK_S:
+            elif now - self.progress[row][1] > self.stuck_s:
                 raise AssertionError("process %d (pid %d) is stuck at %d operations" % (
                     row, process.popen.pid, done))
 
@@ -144,7 +145,7 @@ class Mesh:
         return [(a, b) for a in rows for b in rows if a != b]
 
     def wait(self, what, is_so):
-        until = time.monotonic() + 2 * STUCK_S
+        until = time.monotonic() + 2 * self.stuck_s
         while not is_so():
             if time.monotonic() > until:
                 raise AssertionError("never %s: %s" % (what, [
@@ -172,7 +173,7 @@ class Mesh:
         """All stop together; what each said is checked."""
         self.board.stop()
         for process in filter(None, self.process):
-            process.popen.wait(timeout=2 * STUCK_S)
+            process.popen.wait(timeout=2 * self.stuck_s)
         survivors = [p for p in self.process if p]
         for process in survivors:
             if process.popen.returncode != 0:

@@ -3,7 +3,7 @@
  * The board: a file that all processes of a mesh and the test that drives them have mapped.
  *
  * Each process writes its own row only, and may be killed while it does: entries have a
- * sequence that is odd meanwhile.  p_death.py reads the head and the rows by the offsets
+ * sequence that is odd meanwhile.  harness/mesh.py reads the head and the rows by the offsets
  * that are asserted here.
  */
 #ifndef PROGRAMS_TRAFFIC_BOARD_H
@@ -35,8 +35,8 @@ struct board {
 	struct board_row row[LINKS_MAX];
 };
 
-static_assert(offsetof(struct board, row) == 64, "as p_death.py has it");
-static_assert(offsetof(struct board_row, done) == 16, "as p_death.py has it");
-static_assert(offsetof(struct board_row, is_up) == 16 + 8 * LINKS_MAX, "as p_death.py has it");
-static_assert(sizeof(struct board_row) == 1232, "as p_death.py has it");
+static_assert(offsetof(struct board, row) == 64, "as mesh.py has it");
+static_assert(offsetof(struct board_row, done) == 16, "as mesh.py has it");
+static_assert(offsetof(struct board_row, is_up) == 16 + 8 * LINKS_MAX, "as mesh.py has it");
+static_assert(sizeof(struct board_row) == 4880, "as mesh.py has it");
 #endif

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define GID_INDEX	3
-#define CQ_ENTRIES	1024
+#define CQ_ENTRIES	2048		/* of LINKS_MAX links */
 #define PSN		0x123456u
 #define ACCESS		(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
 			 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define EXIT_WRONG	3
-#define LINKS_MAX	16
+#define LINKS_MAX	64
 #define DEPTH		8		/* operations under way */
 #define RECEIVES	16
 #define MESSAGE_BYTES	8192u
