@@ -9,7 +9,6 @@
  * look at the list of files, because a file that fork() left behind must answer EIO.
  */
 #include <errno.h>
-#include <ifaddrs.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,10 +19,10 @@
 #include "emu/emu.h"
 #include "emu/engine/engine.h"
 #include "emu/fabric/fabric.h"
-#include "emu/identity.h"
 #include "emu/lenders.h"
 #include "emu/mem/mem.h"
 #include "emu/obj/obj.h"
+#include "emu/self.h"
 #include "emu/share/share.h"
 #include "emu/uverbs/uverbs.h"
 #include "emu/wire/wire.h"
@@ -55,102 +54,6 @@ static unsigned file_count;
 
 /* Told once a process; it would be noise with every open. */
 static bool has_spoken;
-
-static uint64_t fnv1a(const char *text, size_t bytes)
-{
-	uint64_t hash = 0xcbf29ce484222325ull;
-
-	for (size_t i = 0; i < bytes; i++)
-		hash = (hash ^ (uint8_t)text[i]) * 0x100000001b3ull;
-	return hash;
-}
-
-/* The same number for every process of this host. */
-static uint64_t host_id(void)
-{
-	char text[65] = "";
-	FILE *file = fopen("/etc/machine-id", "re");
-	size_t bytes = file ? fread(text, 1, sizeof text - 1, file) : 0;
-
-	if (file)
-		fclose(file);
-	if (!bytes && !gethostname(text, sizeof text - 1))
-		bytes = strlen(text);
-	return fnv1a(text, bytes);
-}
-
-static const char *env(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && *value ? value : NULL;
-}
-
-static bool env_is_set(const char *name)
-{
-	const char *value = env(name);
-
-	return value && strcmp(value, "0");
-}
-
-static bool env_says(const char *name, const char *word)
-{
-	const char *value = env(name);
-
-	return value && !strcmp(value, word);
-}
-
-static void list_profiles(void)
-{
-	for (unsigned i = 0; i < hw_profile_count; i++)
-		fprintf(stderr, "%s%s", i ? ", " : "", hw_profiles[i].name);
-	fprintf(stderr, ", hw\n");
-}
-
-static int identity_read(struct emu_identity *out)
-{
-	struct identity_host host = { .host_id = host_id() };
-	struct ifaddrs *addresses = NULL;
-
-	out->profile = hw_profile_find(env("VERBENA_NIC"));
-	if (!out->profile) {
-		fprintf(stderr, "verbena: VERBENA_NIC=%s is no NIC; known are ",
-			env("VERBENA_NIC"));
-		list_profiles();
-		return -EINVAL;
-	}
-	if (identity_node_parse(env("VERBENA_NODE"), &host.node)) {
-		fprintf(stderr, "verbena: VERBENA_NODE=%s is not a number from 1 to %d\n",
-			env("VERBENA_NODE"), IDENTITY_NODE_MAX);
-		return -EINVAL;
-	}
-	if (!getifaddrs(&addresses))
-		host.addresses = addresses;
-	identity_fill(&host, out);
-	if (addresses)
-		freeifaddrs(addresses);
-	return 0;
-}
-
-/* Read once, so that sysfs and the device tell the same story, and a complaint is made once. */
-int emu_identity(struct emu_identity *out)
-{
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static struct emu_identity known;
-	static int state = 1;		/* 1: not read yet, else the result */
-	int held = cancel_hold();
-	int error;
-
-	pthread_mutex_lock(&lock);
-	if (state == 1)
-		state = identity_read(&known);
-	error = state;
-	if (!error)
-		*out = known;
-	pthread_mutex_unlock(&lock);
-	cancel_release(held);
-	return error;
-}
 
 static int complained;		/* about this errno, since an open worked */
 
@@ -253,16 +156,16 @@ static void dev_fill(struct emu_function *f, const struct emu_identity *id)
 	dev->now_ns = now_ns;
 	dev->wall_offset_ns = wall_offset_ns();
 	coarse_clock_begin(dev);
-	dev->options.lets_bound_regions_go = env_says("VERBENA_MW_BOUND_DEREG", "allow");
+	dev->options.lets_bound_regions_go = self_env_says("VERBENA_MW_BOUND_DEREG", "allow");
 	dev->why = &f->why;
-	f->why.is_printing = env_is_set("VERBENA_EXPLAIN");
+	f->why.is_printing = self_env_is_set("VERBENA_EXPLAIN");
 }
 
 static int fabric_begin(struct emu_function *f, const struct emu_identity *id)
 {
 	uint8_t gid[sizeof id->gid / sizeof *id->gid + 1][16];
 	struct fabric_config config = {
-		.name = env("VERBENA_FABRIC"),
+		.name = self_env("VERBENA_FABRIC"),
 		.gid = (const uint8_t (*)[16])gid,
 		.gid_count = id->gid_count,
 	};
@@ -328,7 +231,7 @@ static void segment_begin(struct emu_function *f)
 		[SHARE_RESPONDER] = sizeof(struct rc_resp), [SHARE_KEY] = sizeof(struct key_entry),
 	};
 
-	if (env_says("VERBENA_ONE_SIDED", "ring") || share_create(f->fabric, bytes, &f->share))
+	if (self_env_says("VERBENA_ONE_SIDED", "ring") || share_create(f->fabric, bytes, &f->share))
 		return;
 	f->dev.home = (struct home){
 		.take = home_of_take, .give = home_of_give, .quiesce = home_of_quiesce,
@@ -437,7 +340,7 @@ static void say_emulated(const struct hw_profile *profile)
 {
 	char product[32];
 
-	if (has_spoken || env_is_set("VERBENA_QUIET"))
+	if (has_spoken || self_env_is_set("VERBENA_QUIET"))
 		return;
 	has_spoken = true;
 	fprintf(stderr, "verbena: emulated %s (%s) " EMU_DEVICE_NAME ", not real hardware\n",

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the environment and the host say about this process.
+ *
+ * Threads: any.  Used by the files at this level.
+ */
+#ifndef EMU_SELF_H
+#define EMU_SELF_H
+#include <stdbool.h>
+#include "emu/emu.h"
+
+/* A variable; NULL also if it is empty. */
+const char *self_env(const char *name);
+bool self_env_is_set(const char *name);			/* and is not "0" */
+bool self_env_says(const char *name, const char *word);
+#endif
