@@ -239,6 +239,7 @@ struct rc_resource {
 	uint64_t original;		/* atomic result */
 	uint32_t msn;
 	bool is_done;			/* answer completely sent */
+	bool is_repeat;			/* it was before, and the peer asked again */
 	uint32_t start_bytes;		/* of a READ: where the (repeated) request began */
 	uint32_t sent_bytes;		/* of a READ: how far the answer has come        */
 };

@@ -74,12 +74,14 @@ struct judged resp_permitted(struct request *q)
 	return NEXT;
 }
 
+/* Those that the peer can know to be in use: it may have got an answer that is being repeated. */
 static unsigned resources_in_use(const struct rc_answers *r)
 {
 	unsigned count = 0;
 
 	for (uint8_t i = r->resource_answer; i != r->resource_made; i++)
-		count += !r->resource[i % RC_RESOURCES_MAX].is_done;
+		count += !r->resource[i % RC_RESOURCES_MAX].is_done &&
+			 !r->resource[i % RC_RESOURCES_MAX].is_repeat;
 	return count;
 }
 
@@ -206,6 +208,10 @@ static struct rc_resource *resource_new(struct request *q)
 {
 	struct rc_answers *r = q->answers;
 	struct rc_resource *res = &r->resource[r->resource_made++ % RC_RESOURCES_MAX];
+
+	/* Repetitions are the oldest, and the peer asks for them again if it needs them. */
+	if ((uint8_t)(r->resource_made - r->resource_answer) > RC_RESOURCES_MAX)
+		r->resource_answer++;
 
 	*res = (struct rc_resource){
 		.opcode = ib_operation(q->p->opcode),
@@ -394,6 +400,7 @@ static bool repeat_answer(struct request *q)
 		    (q->p->va != res->va + skip || q->p->rkey != res->rkey ||
 		     q->p->dma_bytes != res->bytes - skip))
 			return false;
+		res->is_repeat |= res->is_done;
 		res->is_done = false;
 		res->sent_bytes = res->start_bytes = (uint32_t)skip;
 		if ((uint8_t)(r->resource_made - r->resource_answer) < i)

@@ -217,6 +217,37 @@ Test(rc_loss, an_acknowledgement_ends_the_wait_for_a_receiver)
 	expect_good(w, &w->a, HW_CQE_REQ);
 }
 
+/*
+ * The first answers are late: the requester asks again, then they come, and it goes on.  Its
+ * next READ meets a responder that is still repeating the old ones.
+ */
+Test(rc_loss, a_repeated_read_takes_no_room_from_a_new_one)
+{
+	struct world *w = world_new();
+	unsigned limit = w->b.qp->resp->resource_limit;
+	struct ib_packet answer[RC_RESOURCES_MAX], p;
+
+	for (unsigned i = 0; i < limit; i++)
+		work_post(&w->a, to_b(w, READ, 8, 0));
+	tp_doorbell(&w->tp, w->a.qp);
+	for (unsigned i = 0; i < limit; i++)
+		answer[i] = send_of_a(w);
+	rc_timer(&w->tp, w->a.qp);
+	for (unsigned i = 0; i < limit; i++) {
+		cr_assert(rc_req_next(&w->tp, w->a.qp, 4096, &p));
+		rc_take(&w->tp, w->b.qp, &p);
+		rc_req_sent(&w->tp, w->a.qp, &p);
+	}
+	for (unsigned i = 0; i < limit; i++) {
+		rc_take(&w->tp, w->a.qp, &answer[i]);
+		expect_good(w, &w->a, HW_CQE_REQ);
+	}
+	work_post(&w->a, to_b(w, READ, 8, 0));
+	pump(w);
+	expect_good(w, &w->a, HW_CQE_REQ);
+	cr_assert_eq(w->b.qp->state, QP_RTS);
+}
+
 Test(rc_loss, peer_behind_in_psn_is_asked_until_retries_end)
 {
 	struct world *w = world_new();
