@@ -192,13 +192,37 @@ static inline size_t min3(size_t a, size_t b, size_t c)
 	return ab < c ? ab : c;
 }
 
+UNCHECKED static void zero_ascending(uint8_t *dst, size_t bytes)
+{
+	for (; bytes >= 8; bytes -= 8, dst += 8)
+		*(volatile copy_u64 *)dst = 0;
+	while (bytes--)
+		*(volatile uint8_t *)dst++ = 0;
+}
+
+/* Guarded: one pair of pieces of which at least one is no user's memory. */
+OUTLINE static enum mem_side odd_copy(uint8_t *dst, const uint8_t *src, size_t bytes)
+{
+	bool takes = (uintptr_t)dst >> 62 == MEM_NOWHERE >> 62;
+	bool gives = (uintptr_t)src >> 62 == MEM_NOWHERE >> 62;
+
+	if (!takes && !guard_is_user((uintptr_t)dst, bytes))
+		return MEM_SIDE_DST;
+	if (!gives && !guard_is_user((uintptr_t)src, bytes))
+		return MEM_SIDE_SRC;
+	if (takes)
+		return MEM_SIDE_NONE;
+	guard_aim((uintptr_t)dst, bytes, 0, 0);
+	zero_ascending(dst, bytes);
+	guard_leave();
+	return MEM_SIDE_NONE;
+}
+
 /* Guarded: one pair of pieces. */
 OUTLINE static enum mem_side pair_copy(uint8_t *dst, const uint8_t *src, size_t bytes)
 {
-	if (!guard_is_user((uintptr_t)dst, bytes))
-		return MEM_SIDE_DST;
-	if (!guard_is_user((uintptr_t)src, bytes))
-		return MEM_SIDE_SRC;
+	if (!guard_is_user((uintptr_t)dst, bytes) || !guard_is_user((uintptr_t)src, bytes))
+		return odd_copy(dst, src, bytes);
 	guard_aim((uintptr_t)dst, bytes, (uintptr_t)src, bytes);
 	copy_move(dst, src, bytes);
 	guard_leave();

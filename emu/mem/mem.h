@@ -38,6 +38,10 @@ int mem_store32_release(uint64_t addr, uint32_t value);	/* aligned; raw bytes */
 /* Can @bytes at @addr be read (and written, if @writes)?  Changes no byte. */
 int mem_probe(uint64_t addr, size_t bytes, int writes);
 
+/* An address in a list of pieces that is no memory: zeros are read there, and what is written is
+ * gone.  Addresses of an application are never that high. */
+#define MEM_NOWHERE	(UINT64_C(1) << 62)
+
 /* Which side of a copy faulted. */
 enum mem_side { MEM_SIDE_NONE, MEM_SIDE_SRC, MEM_SIDE_DST };
 

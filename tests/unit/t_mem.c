@@ -279,6 +279,45 @@ static uint8_t *watched;
 static atomic_bool is_watching;
 static atomic_uint watched_early;
 
+/* Pieces that are no memory, among others. */
+Test(mem, nowhere_gives_zeros_and_takes_anything)
+{
+	uint8_t *a = pages(1, PROT_READ | PROT_WRITE), *b = pages(1, PROT_READ | PROT_WRITE);
+	void *nowhere = (void *)(uintptr_t)MEM_NOWHERE;
+	const struct iovec src[3] = { { a, 5 }, { nowhere, 21 }, { a + 5, 7 } };
+	const struct iovec dst[3] = { { b, 9 }, { nowhere, 10 }, { b + 9, 14 } };
+
+	for (size_t skip = 0; skip < 33; skip++) {
+		fill(a, 12);
+		memset(b, 0xee, 64);
+		cr_assert_eq(mem_copy_spans(dst, 3, skip, src, 3, skip, 33 - skip), MEM_SIDE_NONE);
+		for (size_t at = skip; at < 33; at++) {
+			uint8_t want = at < 5 ? a[at] : at < 26 ? 0 : a[at - 21];
+
+			if (at < 9 || at >= 19)
+				cr_assert_eq(b[at < 9 ? at : at - 10], want, "%zu of %zu", at, skip);
+		}
+		cr_assert_eq(b[23], 0xee);
+	}
+}
+
+Test(mem, nowhere_alone_and_beside_memory_that_is_gone)
+{
+	struct iovec nowhere = { (void *)(uintptr_t)MEM_NOWHERE, 1u << 30 };
+	uint8_t *p = pages(2, PROT_READ | PROT_WRITE);
+	struct iovec here = { p, 8192 }, gone = { (void *)GONE_ADDR, 8 };
+
+	memset(p, 1, 8192);
+	cr_assert_eq(mem_copy_spans(&here, 1, 3, &nowhere, 1, 100, 8000), MEM_SIDE_NONE);
+	for (size_t i = 0; i < 8192; i++)
+		cr_assert_eq(p[i], i < 3 || i >= 8003);
+	cr_assert_eq(mem_copy_spans(&nowhere, 1, 0, &here, 1, 0, 8192), MEM_SIDE_NONE);
+	cr_assert_eq(mem_copy_spans(&nowhere, 1, 0, &nowhere, 1, 0, 1u << 30), MEM_SIDE_NONE);
+	cr_assert_eq(mem_copy_spans(&gone, 1, 0, &nowhere, 1, 0, 8), MEM_SIDE_DST);
+	nowhere.iov_base = (void *)(uintptr_t)(MEM_NOWHERE << 1);
+	cr_assert_eq(mem_copy_spans(&here, 1, 0, &nowhere, 1, 0, 8), MEM_SIDE_SRC);
+}
+
 static void *watch(void *bytes)
 {
 	size_t last = *(size_t *)bytes - 1;
