@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include "emu/mem/mem.h"
 #include "emu/obj/key.h"
 #include "include/base/sparse.h"
 
@@ -230,6 +231,12 @@ static enum why parent_check(key_find_fn *find, const void *ctx, const struct ke
 	       WHY_NONE : WHY_WINDOW_REGION;
 }
 
+/* Where no key was found. */
+static bool is_null(const struct key_use *use)
+{
+	return use->key == KEY_NULL && use->qpn == KEY_QPN_LOCAL;
+}
+
 /* Inlined, so that the common look-up, a region in the own table, makes no call. */
 static inline __attribute__((always_inline)) enum why find_check(key_find_fn *find,
 	const void *ctx, const struct key_use *use, struct iovec *out)
@@ -241,6 +248,10 @@ static inline __attribute__((always_inline)) enum why find_check(key_find_fn *fi
 
 	if (why == WHY_NONE && entry->kind == KEY_WINDOW)
 		why = parent_check(find, ctx, entry, use, &at);
+	if (why == WHY_KEY_UNKNOWN && is_null(use)) {
+		at = MEM_NOWHERE;
+		why = WHY_NONE;
+	}
 	if (why != WHY_NONE)
 		return why;
 	out->iov_base = (void *)(uintptr_t)at;

@@ -31,6 +31,10 @@ enum {
  */
 enum key_kind { KEY_MEMORY, KEY_WINDOW };
 
+/* The null key: for local use in every domain, reads zeros and takes anything.  Its index is never
+ * handed out, and it is not the one that ends receive lists. */
+#define KEY_NULL	0x1ffu
+
 #define KEY_QPN_ANY	0xffffffu	/* a window for every QP of its domain */
 #define KEY_QPN_LOCAL	UINT32_MAX	/* nobody's number: the access is the requester's own */
 

@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
+#include "emu/mem/mem.h"
 #include "emu/obj/key.h"
 
 #define START	0x10000ull
@@ -114,7 +115,19 @@ Test(key, a_destroyed_key_is_unknown)
 Test(key, reserved_keys_are_unknown)
 {
 	for (uint32_t k = 0; k < 0x200; k++)
-		cr_assert_eq(check(k, PD, 0, START, 1), WHY_KEY_UNKNOWN, "0x%x", k);
+		cr_assert_eq(check(k, PD, 0, START, 1),
+			     k == KEY_NULL ? WHY_NONE : WHY_KEY_UNKNOWN, "0x%x", k);
+}
+
+/* Everything may be read from it and written to it, by this end only and in every domain. */
+Test(key, the_null_key_is_nowhere)
+{
+	const struct key_use remote = { KEY_NULL, PD, 77, KEY_REMOTE_READ, 0, 8 };
+
+	cr_assert_eq(check(KEY_NULL, PD + 1, KEY_LOCAL_WRITE, UINT64_MAX - 3, 1000), WHY_NONE);
+	cr_assert_eq((uintptr_t)got.iov_base, MEM_NOWHERE);
+	cr_assert_eq(got.iov_len, 1000);
+	cr_assert_eq(key_use_check(&table, &remote, &got), WHY_KEY_UNKNOWN);
 }
 
 Test(key, a_key_that_covers_all_memory_does)
