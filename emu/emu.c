@@ -157,6 +157,7 @@ static void dev_fill(struct emu_function *f, const struct emu_identity *id)
 	dev->wall_offset_ns = wall_offset_ns();
 	coarse_clock_begin(dev);
 	dev->options.lets_bound_regions_go = self_env_says("VERBENA_MW_BOUND_DEREG", "allow");
+	dev->options.enforces_memlock = self_env_says("VERBENA_MEMLOCK", "enforce");
 	dev->why = &f->why;
 	f->why.is_printing = self_env_is_set("VERBENA_EXPLAIN");
 }

@@ -53,6 +53,7 @@ struct emu_gid {
 /* What the environment may choose; see README.md. */
 struct dev_options {
 	bool lets_bound_regions_go;	/* VERBENA_MW_BOUND_DEREG=allow */
+	bool enforces_memlock;		/* VERBENA_MEMLOCK=enforce */
 };
 
 struct emu_dev {
@@ -75,6 +76,7 @@ struct emu_dev {
 	struct dev_options options;
 	struct home home;		/* of responders; of keys: in the table */
 	struct key_table keys;
+	uint64_t pinned_pages;		/* of all regions, as a kernel would count them */
 	struct number_space qpns, cqns, pdns;	/* number -> object */
 	struct number_space srqns;
 	struct channel_list async;	/* of all open files */
@@ -96,14 +98,44 @@ struct emu_mr {
 	struct emu_obj obj;
 	struct emu_pd *pd;
 	uint32_t key;			/* lkey and rkey */
-	uint64_t start, bytes, iova;
+	uint64_t start, bytes;
+	uint64_t iova, asked_iova;	/* the first is 0 where the region is zero-based */
 	uint32_t access;		/* IB_ACCESS bits of the uverbs ABI */
+	uint64_t pinned_pages;
+	struct emu_obj *backing;	/* device memory, or NULL: the application's */
 	struct emu_mw *windows;		/* bound to it, by in_region */
 };
-/* -EINVAL rights, zero length, overflow, page offsets differ; -EFAULT not mapped as needed;
- * -ENOMEM no key left; -EOPNOTSUPP on-demand paging */
+/* What somebody wants a region to be. */
+struct mr_ask {
+	uint64_t start, bytes, iova;
+	uint32_t access;
+};
+/* -EINVAL rights, zero length, overflow, page offsets differ; -EFAULT not mapped as needed, but
+ * on demand anything may be; -ENOMEM no key left, or more than may be pinned.  On demand from 0,
+ * UINT64_MAX bytes: all memory. */
 int mr_create(struct emu_dev *dev, struct emu_pd *pd, uint64_t start, uint64_t bytes,
 	      uint64_t iova, uint32_t access, struct emu_mr **out);
+/* Device memory, which @backing keeps.  -EINVAL rights, or not zero-based; -ENOMEM */
+int mr_create_device(struct emu_dev *dev, struct emu_pd *pd, struct emu_obj *backing,
+		     const struct mr_ask *ask, struct emu_mr **out);
+
+enum { MR_CHANGES_PLACE = 1, MR_CHANGES_PD = 2, MR_CHANGES_ACCESS = 4, MR_CHANGES_ALL = 7 };
+/* Change what @what says; the key stays.  As mr_create(), -EINVAL device memory, -EBUSY windows are
+ * bound; then the region is what it was. */
+int mr_change(struct emu_dev *dev, struct emu_mr *mr, uint32_t what, struct emu_pd *pd,
+	      const struct mr_ask *ask);
+
+/* Values of the uverbs ABI. */
+enum mr_advice { ADVICE_READ, ADVICE_WRITE, ADVICE_NO_FAULT, ADVICE_COUNT };
+struct mr_range {
+	uint64_t addr;
+	uint32_t bytes, key;
+};
+/* Have on-demand memory at hand.  -ENOENT no such key; -EINVAL not on demand; -EPERM of another
+ * domain, or not to be written; -EFAULT, only if @waits: out of the region, or not mapped. */
+int mr_advise(struct emu_dev *dev, struct emu_pd *pd, enum mr_advice advice, bool waits,
+	      const struct mr_range *range);
+
 /* -EBUSY windows are bound to it, unless the options let it go */
 int mr_destroy(struct emu_dev *dev, struct emu_mr *mr);
 

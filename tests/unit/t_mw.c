@@ -353,6 +353,17 @@ Test(mw, a_region_with_windows_stays)
 	CHECK_INT(mr_destroy(dev, mr), 0);
 }
 
+Test(mw, a_region_with_windows_is_not_changed)
+{
+	struct emu_mw *mw = window(MW_TYPE_1);
+	const struct mr_ask ask = { .access = RW };
+
+	must_bind(mw);
+	CHECK_REFUSED(mr_change(dev, mr, MR_CHANGES_ACCESS, NULL, &ask), -EBUSY, WHY_REGION_BOUND);
+	CHECK_INT(mw_destroy(dev, mw), 0);
+	CHECK_INT(mr_change(dev, mr, MR_CHANGES_ACCESS, NULL, &ask), 0);
+}
+
 Test(mw, a_region_may_go_as_with_the_driver)
 {
 	struct emu_mw *one = window(MW_TYPE_1), *two = window(MW_TYPE_2);
