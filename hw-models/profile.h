@@ -30,6 +30,9 @@ struct hw_profile {
 	uint32_t max_srq, max_srq_wr, max_srq_sge;
 	uint32_t max_ah;
 	uint32_t max_mw;
+	/* On-demand paging: what there is at all, and for which operations by transport. */
+	uint32_t odp, odp_rc, odp_uc, odp_ud, odp_xrc;
+	uint32_t max_dm_bytes;		/* device memory of a context */
 	uint32_t max_rd_atomic;		/* per QP, both directions */
 	uint32_t max_send_wqebb, max_sq_desc_bytes, max_rq_desc_bytes;
 	uint32_t comp_vectors;

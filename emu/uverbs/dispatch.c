@@ -249,6 +249,23 @@ static int given_copy(const struct uv_given *given, unsigned from, void *out, un
 	return 0;
 }
 
+unsigned uv_count(struct uv_call *call, uint16_t id)
+{
+	int row = uv_row_find(call->method, id);
+
+	assert(row >= 0 && call->method->attr[row].is_array);
+	return uv_room(call, id) / call->method->attr[row].size;
+}
+
+int uv_read(struct uv_call *call, uint16_t id, unsigned index, void *out)
+{
+	int row = uv_row_find(call->method, id);
+	unsigned bytes = call->method->attr[row].size;
+
+	assert(index < uv_count(call, id));
+	return given_copy(&call->slot[row].given, index * bytes, out, bytes);
+}
+
 /* A longer structure from the future is fine as long as it asks for nothing new. */
 static int tail_check(const struct uv_given *given, unsigned from)
 {
@@ -321,10 +338,12 @@ int uv_take(struct uv_call *call, unsigned index, const struct uv_given *given)
 	slot->given = *given;
 	if (has_number ? given->bytes != 0 : given->bytes < row->min)
 		return uv_refuse(call, WHY_CMD_ATTRIBUTES, -EINVAL);
-	if (!has_number && !row->grows && given->bytes > row->size)
+	if (!has_number && !row->grows && !row->is_array && given->bytes > row->size)
+		return uv_refuse(call, WHY_CMD_ATTRIBUTES, -EINVAL);
+	if (row->is_array && given->bytes % row->size)
 		return uv_refuse(call, WHY_CMD_ATTRIBUTES, -EINVAL);
 	slot->is_given = true;
-	if (row->kind == UV_IN)
+	if (row->kind == UV_IN && !row->is_array)
 		return take_in(call, row, slot);
 	return row->kind == UV_FLAGS ? take_flags(call, row, slot) : 0;
 }

@@ -45,6 +45,7 @@ struct uv_attr {
 	uint16_t id;
 	uint8_t kind, need, obj, place;
 	uint16_t min, size;		/* bytes: the least accepted, what this device knows */
+	bool is_array;			/* IN: any number of these; uv_read() reads them */
 	bool grows;			/* may be longer: IN with a zero tail, OUT is filled up */
 	bool keeps_tail;		/* OUT: what lies behind is left alone */
 	bool has_list;			/* IN: what lies behind is for uv_list() */
@@ -131,6 +132,10 @@ uint64_t uv_number(struct uv_call *call, uint16_t id);
 struct emu_obj *uv_obj(struct uv_call *call, uint16_t id);
 /* Bytes that the application has room for in an output; 0 if absent. */
 unsigned uv_room(struct uv_call *call, uint16_t id);
+/* Element @index of an array that is there.  -EFAULT */
+int uv_read(struct uv_call *call, uint16_t id, unsigned index, void *out);
+/* How many there are. */
+unsigned uv_count(struct uv_call *call, uint16_t id);
 /* Stage an output; cut to the room, ignored if absent. */
 void uv_put(struct uv_call *call, uint16_t id, const void *bytes, unsigned count);
 /* Zeroed staging of @count bytes, at most the room, of an output that is there.  NULL: no

@@ -229,6 +229,43 @@ void file_clock_begin(struct uv_file *file)
 				view + UV_PAGE_CLOCK_INFO * UV_PAGE_BYTES);
 }
 
+/* --- device memory --- */
+
+/* The first page behind the buffer that begins at @page. */
+static uint32_t device_skip(const struct uv_pages *pages, uint32_t page)
+{
+	return page + pages->device_pages[page];
+}
+
+int file_device_take(struct uv_file *file, uint32_t pages)
+{
+	struct uv_pages *p = &file->pages;
+	uint32_t first = 0;
+
+	for (uint32_t page = 0; page < UV_DEVICE_PAGES && page - first < pages;) {
+		if (p->device_pages[page])
+			first = page = device_skip(p, page);
+		else
+			page++;
+	}
+	if (pages > UV_DEVICE_PAGES - first)
+		return -ENOMEM;
+	p->device_pages[first] = (uint8_t)pages;
+	memset(file_device_memory(file, first), 0, (size_t)pages * UV_PAGE_BYTES);
+	return (int)first;
+}
+
+void file_device_give(struct uv_file *file, uint32_t page)
+{
+	assert(file->pages.device_pages[page]);
+	file->pages.device_pages[page] = 0;
+}
+
+uint8_t *file_device_memory(const struct uv_file *file, uint32_t page)
+{
+	return file->pages.view + (size_t)(UV_PAGE_DEVICE + page) * UV_PAGE_BYTES;
+}
+
 /* --- objects --- */
 
 static void pd_object_destroy(struct uv_file *file, struct emu_obj *obj)
@@ -317,6 +354,15 @@ static void ah_object_destroy(struct uv_file *file, struct emu_obj *obj)
 	ah_destroy((struct emu_ah *)obj);
 }
 
+static void dm_object_destroy(struct uv_file *file, struct emu_obj *obj)
+{
+	struct uv_dm *dm = (struct uv_dm *)obj;
+
+	assert(!obj->users);
+	file_device_give(file, dm->page);
+	free(dm);
+}
+
 static void channel_object_destroy(struct uv_file *file, struct emu_obj *obj)
 {
 	(void)file;
@@ -325,7 +371,7 @@ static void channel_object_destroy(struct uv_file *file, struct emu_obj *obj)
 
 static void (*const destroys[OBJ_TYPE_COUNT])(struct uv_file *, struct emu_obj *) = {
 	[OBJ_PD] = pd_object_destroy, [OBJ_MR] = mr_object_destroy,
-	[OBJ_MW] = mw_object_destroy,
+	[OBJ_MW] = mw_object_destroy, [OBJ_DM] = dm_object_destroy,
 	[OBJ_CQ] = cq_object_destroy, [OBJ_QP] = qp_object_destroy,
 	[OBJ_UAR] = uar_object_destroy, [OBJ_CHANNEL] = channel_object_destroy,
 	[OBJ_ASYNC] = channel_object_destroy,
@@ -350,6 +396,7 @@ static const enum obj_type close_order[] = {
 	OBJ_CQ,
 	OBJ_MW,
 	OBJ_MR,
+	OBJ_DM,
 	OBJ_PD,
 	OBJ_UAR,
 	OBJ_COUNTERS,

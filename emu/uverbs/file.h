@@ -15,7 +15,11 @@
 #define UV_PAGES		1024u	/* doorbell pages of a file; page 0 is never used */
 
 /* Behind them in the same memory: pages that the application only reads. */
-enum { UV_PAGE_COUNTER = UV_PAGES, UV_PAGE_CLOCK_INFO, UV_PAGES_END };
+#define UV_DEVICE_PAGES		32u	/* of device memory, behind them */
+enum {
+	UV_PAGE_COUNTER = UV_PAGES, UV_PAGE_CLOCK_INFO, UV_PAGE_DEVICE,
+	UV_PAGES_END = UV_PAGE_DEVICE + UV_DEVICE_PAGES,
+};
 
 /* A completion channel or async file whose descriptor the application has.  It closes that
  * without telling us, so the object is kept until nothing needs it and its number is seen to
@@ -34,6 +38,8 @@ struct uv_pages {
 	uint8_t *view;			/* our own mapping of all of them */
 	uint8_t is_used[UV_PAGES];
 	uint32_t static_count;		/* pages 1 to this belong to the context itself */
+	/* By page of device memory: how many pages belong to the buffer that begins there. */
+	uint8_t device_pages[UV_DEVICE_PAGES];
 };
 
 struct uv_file {
@@ -48,6 +54,13 @@ struct uv_file {
 	unsigned event_fd_count, event_fd_size, event_fd_sweep_at;
 	struct uv_pages pages;
 	struct clock_pages clock;	/* in the device's list once one was mapped */
+};
+
+/* A buffer in device memory. */
+struct uv_dm {
+	struct emu_obj obj;
+	uint32_t page;			/* the first, of the pages of device memory */
+	uint64_t bytes;
 };
 
 /* A doorbell page that the client allocated. */
@@ -78,6 +91,12 @@ void file_page_give(struct uv_file *file, uint32_t page);
 bool file_page_is_used(const struct uv_file *file, uint32_t page);
 /* From now on the time stands in this file's clock pages. */
 void file_clock_begin(struct uv_file *file);
+
+/* @pages zeroed pages of device memory in a row: the first of them, or -ENOMEM. */
+int file_device_take(struct uv_file *file, uint32_t pages);
+void file_device_give(struct uv_file *file, uint32_t page);
+/* Where the application's processes and the device see them. */
+uint8_t *file_device_memory(const struct uv_file *file, uint32_t page);
 
 static inline struct emu_qp *file_qp(struct emu_obj *obj)
 {

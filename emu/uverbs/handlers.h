@@ -29,6 +29,13 @@ int on_reg_mr(struct uv_call *call);
 int on_dereg_mr(struct uv_call *call);
 int on_dereg_mr_legacy(struct uv_call *call);
 int on_query_mr(struct uv_call *call);
+int on_rereg_mr(struct uv_call *call);
+int on_advise_mr(struct uv_call *call);
+
+int on_alloc_dm(struct uv_call *call);
+int on_free_dm(struct uv_call *call);
+int on_query_dm(struct uv_call *call);
+int on_reg_dm_mr(struct uv_call *call);
 
 int on_alloc_mw(struct uv_call *call);
 int on_dealloc_mw(struct uv_call *call);

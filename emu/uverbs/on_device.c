@@ -95,7 +95,9 @@ static struct mlx5_ib_alloc_ucontext_resp context_describe(const struct uv_file 
 				 MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
 		.eth_min_inline = MLX5_USER_INLINE_MODE_NONE,
 		.log_uar_size = LOG_PAGE_BYTES, .num_uars_per_page = 1,
-		.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET,
+		.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET |
+			     MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_DUMP_FILL_MKEY,
+		.dump_fill_mkey = KEY_NULL,
 		.clock_info_versions = 1 << MLX5_IB_CLOCK_INFO_V1,
 	};
 }
@@ -282,6 +284,15 @@ static int mlx5_device_put(struct uv_call *call)
 	return 0;
 }
 
+static void odp_fill(const struct hw_profile *p, struct ib_uverbs_ex_query_device_resp *out)
+{
+	out->odp_caps.general_caps = p->odp;
+	out->odp_caps.per_transport_caps.rc_odp_caps = p->odp_rc;
+	out->odp_caps.per_transport_caps.uc_odp_caps = p->odp_uc;
+	out->odp_caps.per_transport_caps.ud_odp_caps = p->odp_ud;
+	out->xrc_odp_caps = p->odp_xrc;
+}
+
 int on_query_device_ex(struct uv_call *call)
 {
 	const struct ib_uverbs_ex_query_device *ask = uv_in(call, UVERBS_ATTR_CORE_IN);
@@ -299,6 +310,8 @@ int on_query_device_ex(struct uv_call *call)
 	reply.device_cap_flags_ex = call->dev->profile->device_cap_flags;
 	reply.timestamp_mask = CLOCK_STAMP_MASK;
 	reply.hca_core_clock = call->dev->profile->core_clock_khz;
+	odp_fill(call->dev->profile, &reply);
+	reply.max_dm_size = call->dev->profile->max_dm_bytes;
 	reply.cq_moderation_caps.max_cq_moderation_count = CQ_EVENT_COUNT_MAX;
 	reply.cq_moderation_caps.max_cq_moderation_period = CQ_EVENT_PERIOD_MAX_US;
 	uv_put(call, UVERBS_ATTR_CORE_OUT, &reply, sizeof reply);

@@ -2,9 +2,12 @@
 /*
  * Protection domains and memory regions.  Source: device-abi B.9.
  */
+#include <errno.h>
+#include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
+#include "emu/uverbs/file.h"
 #include "emu/uverbs/handlers.h"
 
 int on_alloc_pd(struct uv_call *call)
@@ -56,6 +59,57 @@ int on_reg_mr(struct uv_call *call)
 	reply.rkey = mr->key;
 	uv_put(call, UVERBS_ATTR_CORE_OUT, &reply, sizeof reply);
 	return 0;
+}
+
+/* The domain's handle means something only if the domain changes, so that no row can name it. */
+static int new_domain(struct uv_call *call, const struct ib_uverbs_rereg_mr *ask,
+		      struct emu_pd **out)
+{
+	struct emu_obj *obj = NULL;
+	int ret = ask->flags & MR_CHANGES_PD ?
+		  file_handle_find(call->file, ask->pd_handle, OBJ_PD, &obj) : 0;
+
+	*out = (struct emu_pd *)obj;
+	return ret ? uv_refuse(call, WHY_CMD_HANDLE, ret) : 0;
+}
+
+int on_rereg_mr(struct uv_call *call)
+{
+	const struct ib_uverbs_rereg_mr *in = uv_in(call, UVERBS_ATTR_CORE_IN);
+	const struct mr_ask ask = { in->start, in->length, in->hca_va, in->access_flags };
+	struct ib_uverbs_rereg_mr_resp reply = { 0 };
+	struct emu_mr *mr = uv_mr(call, UV_MR);
+	struct emu_pd *pd;
+	int ret = new_domain(call, in, &pd);
+
+	if (!ret)
+		ret = mr_change(call->dev, mr, in->flags, pd, &ask);
+	if (ret)
+		return ret;
+	reply.lkey = mr->key;
+	reply.rkey = mr->key;
+	uv_put(call, UVERBS_ATTR_CORE_OUT, &reply, sizeof reply);
+	return 0;
+}
+
+int on_advise_mr(struct uv_call *call)
+{
+	uint64_t advice = uv_number(call, UVERBS_ATTR_ADVISE_MR_ADVICE);
+	bool waits = uv_number(call, UVERBS_ATTR_ADVISE_MR_FLAGS) & IB_UVERBS_ADVISE_MR_FLAG_FLUSH;
+	unsigned count = uv_count(call, UVERBS_ATTR_ADVISE_MR_SGE_LIST);
+	struct emu_pd *pd = uv_pd(call, UVERBS_ATTR_ADVISE_MR_PD_HANDLE);
+	struct ib_uverbs_sge sge;
+	int ret = 0;
+
+	if (advice >= ADVICE_COUNT)
+		return uv_refuse(call, WHY_CMD_UNSUPPORTED, -EOPNOTSUPP);
+	for (unsigned i = 0; !ret && i < count; i++) {
+		ret = uv_read(call, UVERBS_ATTR_ADVISE_MR_SGE_LIST, i, &sge);
+		if (!ret)
+			ret = mr_advise(call->dev, pd, (enum mr_advice)advice, waits,
+					&(struct mr_range){ sge.addr, sge.length, sge.lkey });
+	}
+	return ret;
 }
 
 int on_dereg_mr(struct uv_call *call)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Doorbell pages, and mmap() of the device file.
+ * Doorbell pages, and mmap() of the device file, device memory included.
  *
  * A doorbell page is ordinary shared memory: what is stored there wakes nobody by itself.  All work
  * is found in doorbell records, which are written before the page is.
@@ -102,6 +102,20 @@ static int clock_info_page(struct uv_file *file, uint32_t index)
 	return UV_PAGE_CLOCK_INFO;
 }
 
+/* The pages of a buffer in device memory are mapped together. */
+static int device_page(struct uv_file *file, uint32_t index)
+{
+	if (index >= UV_DEVICE_PAGES || !file->pages.device_pages[index])
+		return -EINVAL;
+	return UV_PAGE_DEVICE + (int)index;
+}
+
+static size_t map_bytes(const struct uv_file *file, int page)
+{
+	return page < UV_PAGE_DEVICE ? UV_PAGE_BYTES :
+	       (size_t)file->pages.device_pages[page - UV_PAGE_DEVICE] * UV_PAGE_BYTES;
+}
+
 /* What a command of the offset means: a page, or always an errno. */
 static const struct mmap_rule {
 	int (*page)(struct uv_file *file, uint32_t index);
@@ -116,7 +130,7 @@ static const struct mmap_rule {
 	[MLX5_IB_MMAP_CORE_CLOCK] = { .page = counter_page, .is_read_only = true },
 	[MLX5_IB_MMAP_ALLOC_WC] = { .error = EINVAL },
 	[MLX5_IB_MMAP_CLOCK_INFO] = { .page = clock_info_page, .is_read_only = true },
-	[MLX5_IB_MMAP_DEVICE_MEM] = { .error = EOPNOTSUPP },
+	[MLX5_IB_MMAP_DEVICE_MEM] = { .page = device_page },
 	[MMAP_DYNAMIC] = { .page = dynamic_page },
 };
 
@@ -149,19 +163,20 @@ static int page_map(struct uv_file *file, void *hint, int prot, int flags, int p
 
 	if (!pages_are_ours(&file->pages))
 		return -EIO;
-	at = mmap(hint, UV_PAGE_BYTES, prot, flags, file->pages.fd, (off_t)page * UV_PAGE_BYTES);
+	at = mmap(hint, map_bytes(file, page), prot, flags, file->pages.fd,
+		  (off_t)page * UV_PAGE_BYTES);
 	if (at == MAP_FAILED)
 		return -errno;
 	*out = at;
 	return 0;
 }
 
-static int map_check(struct uv_file *file, size_t bytes, int prot, int flags)
+static int map_check(struct uv_file *file, int page, size_t bytes, int prot, int flags)
 {
 	bool is_shared = (flags & MAP_TYPE) == MAP_SHARED ||
 			 (flags & MAP_TYPE) == MAP_SHARED_VALIDATE;
 
-	if (!file->has_context || bytes != UV_PAGE_BYTES)
+	if (!file->has_context || bytes != map_bytes(file, page))
 		return -EINVAL;
 	if (prot & PROT_EXEC)
 		return -EPERM;
@@ -178,7 +193,7 @@ static int map_run(struct uv_file *file, void *hint, size_t bytes, int prot, int
 
 	if (page < 0)
 		return page;
-	ret = map_check(file, bytes, prot, flags);
+	ret = map_check(file, page, bytes, prot, flags);
 	return ret ? ret : page_map(file, hint, prot, flags, page, out);
 }
 

@@ -17,6 +17,8 @@
 	ROW(id, UV_IN, need, .min = sizeof(type), .size = sizeof(type))
 #define IN_STRUCT(id, type, last, need) \
 	ROW(id, UV_IN, need, .min = offsetofend(type, last), .size = sizeof(type), .grows = true)
+#define IN_ARRAY(id, type) \
+	ROW(id, UV_IN, UV_MANDATORY, .min = sizeof(type), .size = sizeof(type), .is_array = true)
 #define FLAGS(id, known) \
 	ROW(id, UV_FLAGS, UV_OPTIONAL, .min = 4, .size = 8, .flags = known)
 #define OUT(id, type, need) \

@@ -48,7 +48,40 @@ static void reg_mr(const struct value *v, void *out)
 
 	ask->start = ask->hca_va = start;
 	ask->length = choice & 1 ? take64(v->in) : (choice >> 1 & 3) * 1000u + 1000;
-	ask->access_flags = choice & 8 ? take32(v->in) : 0xf;
+	/* On demand, so that advice can be given. */
+	ask->access_flags = choice & 8 ? take32(v->in) : choice & 16 ? 0xf : 0x4f;
+}
+
+static void rereg_mr(const struct value *v, void *out)
+{
+	struct ib_uverbs_rereg_mr *ask = out;
+	uint64_t start = uv_place(v->in, queue_take(v->in));
+
+	ask->flags = MR_CHANGES_ACCESS ^ take8(v->in);
+	ask->start = ask->hca_va = start;
+	ask->length = 1000;
+	ask->access_flags = 0x4f ^ take8(v->in);
+}
+
+/* The newest region that advice is for. */
+static void advise_mr(const struct value *v, void *out)
+{
+	struct ib_uverbs_sge *sge = out;
+
+	for (uint32_t handle = uv_file->handle_end; handle-- > 0;) {
+		const struct emu_obj *obj = numbers_find(&uv_file->handles, handle);
+		const struct emu_mr *mr = (const struct emu_mr *)obj;
+
+		if (!obj || obj->type != OBJ_MR || !(mr->access & KEY_ON_DEMAND))
+			continue;
+		*sge = (struct ib_uverbs_sge){ mr->iova, 8u + take8(v->in), mr->key };
+		return;
+	}
+}
+
+static void alloc_mw(const struct value *v, void *out)
+{
+	((struct ib_uverbs_alloc_mw *)out)->mw_type = (uint8_t)(1 + take8(v->in));
 }
 
 static void create_cq_mlx5(const struct value *v, void *out)
@@ -242,6 +275,8 @@ static void number(const struct value *v, void *out, uint64_t right)
 }
 
 static void one(const struct value *v, void *out) { number(v, out, 1); }
+static void dm_bytes(const struct value *v, void *out) { number(v, out, 64); }
+static void dm_rights(const struct value *v, void *out) { number(v, out, 0x2f); }
 static void cqes(const struct value *v, void *out) { number(v, out, CQES - 1); }
 static void rc(const struct value *v, void *out) { number(v, out, IB_UVERBS_QPT_RC); }
 static void row_bytes(const struct value *v, void *out) { number(v, out, 32); }
@@ -272,6 +307,9 @@ static const struct {
 	{ UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE, ID(CREATE_CQ_CQE), cqes },
 	{ UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE, ID(UHW_IN), create_cq_mlx5 },
 	{ UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE, ID(CREATE_QP_TYPE), rc },
+	{ UVERBS_OBJECT_MR, UVERBS_METHOD_ADVISE_MR, ID(ADVISE_MR_SGE_LIST), advise_mr },
+	{ UVERBS_OBJECT_MR, UVERBS_METHOD_DM_MR_REG, ID(REG_DM_MR_ACCESS_FLAGS), dm_rights },
+	{ UVERBS_OBJECT_DM, UVERBS_METHOD_DM_ALLOC, ID(ALLOC_DM_LENGTH), dm_bytes },
 	{ UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE, ID(UHW_IN), create_qp_mlx5 },
 	{ UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE, ID(CREATE_SRQ_MAX_WR), cqes },
 	{ UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE, ID(CREATE_SRQ_MAX_SGE), one },
@@ -282,6 +320,8 @@ static const struct {
 	{ COMMAND(GET_CONTEXT), ID(UHW_IN), context },
 	{ COMMAND(QUERY_PORT), ID(CORE_IN), query_port },
 	{ COMMAND(REG_MR), ID(CORE_IN), reg_mr },
+	{ COMMAND(REREG_MR), ID(CORE_IN), rereg_mr },
+	{ COMMAND(ALLOC_MW), ID(CORE_IN), alloc_mw },
 	{ COMMAND(CREATE_CQ), ID(CORE_IN), create_cq },
 	{ COMMAND(CREATE_CQ), ID(UHW_IN), create_cq_mlx5 },
 	{ COMMAND(RESIZE_CQ), ID(CORE_IN), resize_cq },

@@ -183,7 +183,7 @@ static inline void part_make(struct command *c, unsigned i)
 		p->is_given &= row->need == UV_MANDATORY || stock[row->obj].is_there;
 		return;
 	}
-	if (row->kind == UV_IN)
+	if (is_input(row))
 		uv_value(&nothing, c->method, row->id, target_of(c->method), c->bytes[i]);
 	p->bytes = row->size ? row->size : row->min ? row->min : 128;
 	if (row->has_list)

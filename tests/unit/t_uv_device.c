@@ -21,7 +21,9 @@ Test(uv_device, context_of_a_dynamic_client)
 	CHECK_INT(r.max_rq_desc_sz, 512);
 	CHECK_INT(r.max_send_wqebb, 32768);
 	CHECK_INT(r.num_ports, 1);
-	CHECK_INT(r.comp_mask, MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET);
+	CHECK_INT(r.comp_mask, MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET |
+			       MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_DUMP_FILL_MKEY);
+	CHECK_INT(r.dump_fill_mkey, KEY_NULL);
 	CHECK_INT(r.hca_core_clock_offset, 0);
 	CHECK_INT(r.response_length, 72);
 	CHECK_INT(r.cqe_version, 1);
@@ -146,8 +148,10 @@ Test(uv_device, query_device_says_what_works_and_no_more)
 	CHECK_INT(r.base.max_mw, 1 << 24);
 	CHECK_INT(r.base.max_ah, 1 << 24);
 	CHECK_INT(r.base.max_mcast_grp, 0);
-	CHECK_INT(r.odp_caps.general_caps, 0);
-	CHECK_INT(r.max_dm_size, 0);
+	CHECK_INT(r.odp_caps.general_caps, 3);
+	CHECK_INT(r.odp_caps.per_transport_caps.rc_odp_caps, 0x3f);
+	CHECK_INT(r.odp_caps.per_transport_caps.uc_odp_caps, 0);
+	CHECK_INT(r.max_dm_size, 131072);
 	CHECK_INT(r.timestamp_mask, INT64_MAX);
 	CHECK_INT(r.hca_core_clock, 1000000);
 	CHECK_INT(tail.response_length, 104);
@@ -393,7 +397,7 @@ Test(uv_device, mmap_rules)
 		{ 0x700000, 4096, PROT_READ, MAP_SHARED, 0 },
 		{ 0x700000, 4096, PROT_WRITE, MAP_SHARED, -EPERM },
 		{ 0x701000, 4096, PROT_READ, MAP_SHARED, -EOPNOTSUPP },
-		{ 0x803000, 4096, PROT_READ, MAP_SHARED, -EOPNOTSUPP },
+		{ 0x803000, 4096, PROT_READ, MAP_SHARED, -EINVAL },	/* not allocated */
 		{ 0x600000, 4096, PROT_WRITE, MAP_SHARED, -EINVAL },
 		{ 0xa01000, 4096, PROT_WRITE, MAP_SHARED, -EINVAL },
 		{ 0x901000, 8192, PROT_WRITE, MAP_SHARED, -EINVAL },

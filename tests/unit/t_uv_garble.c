@@ -140,10 +140,11 @@ static int want_longer(const struct command *c, const struct uv_attr *row, int w
 	return row->grows || c->channel != BY_IOCTL ? whole : -EINVAL;
 }
 
-/* What INVOKE_WRITE itself carries on is judged with the command that it carries. */
+/* What INVOKE_WRITE itself carries on is judged with the command that it carries; an array that is
+ * longer asks for more. */
 static bool is_longer(const struct command *c, const struct uv_attr *row)
 {
-	return is_buffer(c, row) && !is_before_driver_data(c, row) &&
+	return is_buffer(c, row) && !is_before_driver_data(c, row) && !row->is_array &&
 	       c->method->run != on_invoke_write;
 }
 
