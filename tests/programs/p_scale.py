@@ -52,6 +52,10 @@ class Crowd(unittest.TestCase):
         self.crowd("keys", sizes(1000000, 520000, 10000), "bytes_per_key", KEY_BYTES_MAX)
 
 
+    def test_windows(self):
+        self.crowd("windows", sizes(4096, 4096, 256), "bytes_per_window", KEY_BYTES_MAX)
+
+
 class Processes(unittest.TestCase):
     def test_all_talk_with_all(self):
         count = sizes(64, 10, 6)

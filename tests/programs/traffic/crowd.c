@@ -4,6 +4,7 @@
  *
  *	crowd qps N	N connected RC QPs in one process, a message through each
  *	crowd keys N	N memory regions, written through by this process and by another one
+ *	crowd windows N	the same with N memory windows on one region, of both types
  *
  * Prints "name value" lines: how much memory an object takes, as the kernel counts it.  p_scale.py
  * drives it and judges them.  How long it takes is not judged.
@@ -27,7 +28,8 @@
 #define WORD		8u		/* bytes of a message, and of a region */
 #define CQ_ENTRIES	256
 #define SAMPLES		2000u
-#define ACCESS		(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+#define ACCESS		(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
+			 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_MW_BIND)
 
 struct node {
 	struct ibv_context *context;
@@ -308,9 +310,9 @@ static void writer_end(struct writer *w)
 	close(w->fd);
 }
 
-static void key_use(struct node *n, struct writer *w, const struct ibv_mr *mr, uint32_t index)
+static void key_use(struct node *n, struct writer *w, uint32_t rkey, uint32_t index)
 {
-	struct key key = { (uintptr_t)&n->word[index], mr->rkey, index };
+	struct key key = { (uintptr_t)&n->word[index], rkey, index };
 	char done;
 
 	n->word[index] = 0;
@@ -326,9 +328,9 @@ static void keys_use(struct node *n, struct writer *w, struct ibv_mr **mr, unsig
 
 	for (unsigned i = 0; i < count && i < SAMPLES; i++) {
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
-		key_use(n, w, mr[i % 100], i % 100);
-		key_use(n, w, mr[count - 1 - i % 100], count - 1 - i % 100);
-		key_use(n, w, mr[(seed >> 33) % count], (uint32_t)((seed >> 33) % count));
+		key_use(n, w, mr[i % 100]->rkey, i % 100);
+		key_use(n, w, mr[count - 1 - i % 100]->rkey, count - 1 - i % 100);
+		key_use(n, w, mr[(seed >> 33) % count]->rkey, (uint32_t)((seed >> 33) % count));
 	}
 }
 
@@ -381,8 +383,58 @@ static void keys_run(unsigned count)
 	node_close(&n);
 }
 
+/* --- windows --- */
+
+/* Word @index, through the queue of @qp; type 2 is bound by a work request. */
+static void window_bind(struct node *n, struct ibv_qp *qp, struct ibv_mw *mw, unsigned index)
+{
+	struct ibv_mw_bind_info info = {
+		.mr = n->mr, .addr = (uintptr_t)&n->word[index], .length = WORD,
+		.mw_access_flags = IBV_ACCESS_REMOTE_WRITE,
+	};
+	struct ibv_mw_bind bind = { .bind_info = info };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_BIND_MW,
+				  .bind_mw = { mw, ibv_inc_rkey(mw->rkey), info } };
+	struct ibv_send_wr *bad;
+
+	if (mw->type == IBV_MW_TYPE_1) {
+		need(!ibv_bind_mw(qp, mw, &bind), "ibv_bind_mw");
+	} else {
+		need(!ibv_post_send(qp, &wr, &bad), "ibv_post_send of a bind");
+		mw->rkey = wr.bind_mw.rkey;
+	}
+	await(n, 1, index);
+}
+
+static void windows_run(unsigned count)
+{
+	struct ibv_mw **mw = calloc(count, sizeof *mw);
+	struct writer writer;
+	struct node n;
+	size_t before;
+
+	need(mw && count, "one at least");
+	writer_fork(&writer);
+	node_open(&n, count);
+	writer_connect(&writer, &n);
+	before = resident_bytes();
+	for (unsigned i = 0; i < count; i++) {
+		mw[i] = ibv_alloc_mw(n.pd, i % 2 ? IBV_MW_TYPE_2 : IBV_MW_TYPE_1);
+		need(mw[i], "ibv_alloc_mw");
+		window_bind(&n, writer.qp, mw[i], i);
+	}
+	printf("windows %u\nbytes_per_window %zu\n", count, (resident_bytes() - before) / count);
+	for (unsigned i = 0; i < count; i++)
+		key_use(&n, &writer, mw[i]->rkey, i);
+	for (unsigned i = 0; i < count; i++)
+		need(!ibv_dealloc_mw(mw[i]), "ibv_dealloc_mw");
+	writer_end(&writer);
+	free(mw);
+	node_close(&n);
+}
+
 static const struct { const char *name; void (*run)(unsigned count); } crowds[] = {
-	{ "qps", qps_run }, { "keys", keys_run },
+	{ "qps", qps_run }, { "keys", keys_run }, { "windows", windows_run },
 };
 
 int main(int argc, char **argv)
@@ -393,6 +445,6 @@ int main(int argc, char **argv)
 		crowds[i].run((unsigned)strtoul(argv[2], NULL, 0));
 		return 0;
 	}
-	fprintf(stderr, "usage: crowd qps|keys NUMBER\n");
+	fprintf(stderr, "usage: crowd qps|keys|windows NUMBER\n");
 	return 1;
 }
