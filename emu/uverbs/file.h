@@ -60,7 +60,7 @@ struct uv_file {
 struct uv_dm {
 	struct emu_obj obj;
 	uint32_t page;			/* the first, of the pages of device memory */
-	uint64_t bytes;
+	uint64_t bytes;			/* as asked: regions end there */
 };
 
 /* A doorbell page that the client allocated. */

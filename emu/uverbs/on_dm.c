@@ -16,7 +16,7 @@
 #include "emu/uverbs/handlers.h"
 
 enum {
-	DM_UNIT_BYTES = 64,		/* lengths are rounded up to it */
+	DM_UNIT_BYTES = 64,		/* what is there is a multiple of it */
 	DM_ALIGN_LOG_MAX = 12,		/* every buffer has pages of its own */
 };
 
@@ -48,7 +48,7 @@ static int dm_create(struct uv_call *call, uint64_t bytes, struct uv_dm **out)
 	}
 	dm->obj.type = OBJ_DM;
 	dm->page = (uint32_t)page;
-	dm->bytes = (bytes + DM_UNIT_BYTES - 1) & -(uint64_t)DM_UNIT_BYTES;
+	dm->bytes = bytes;
 	*out = dm;
 	return 0;
 }
@@ -81,7 +81,8 @@ int on_query_dm(struct uv_call *call)
 
 	uv_put_number(call, MLX5_IB_ATTR_QUERY_DM_RESP_START_OFFSET, uint64_t, 0);
 	uv_put_number(call, MLX5_IB_ATTR_QUERY_DM_RESP_PAGE_INDEX, uint16_t, (uint16_t)dm->page);
-	uv_put_number(call, MLX5_IB_ATTR_QUERY_DM_RESP_LENGTH, uint64_t, dm->bytes);
+	uv_put_number(call, MLX5_IB_ATTR_QUERY_DM_RESP_LENGTH, uint64_t,
+		      (dm->bytes + DM_UNIT_BYTES - 1) & -(uint64_t)DM_UNIT_BYTES);
 	return 0;
 }
 
