@@ -31,33 +31,28 @@ static void list_init(struct qp_list *l)
 static void list_add(struct qp_list *l, struct emu_qp *qp)
 {
 	qp->ready_next = NULL;
+	qp->ready_link = l->last;
 	*l->last = qp;
 	l->last = &qp->ready_next;
+}
+
+/* One of thousands goes as fast as one of two. */
+static void list_remove(struct qp_list *l, struct emu_qp *qp)
+{
+	*qp->ready_link = qp->ready_next;
+	if (qp->ready_next)
+		qp->ready_next->ready_link = qp->ready_link;
+	else
+		l->last = qp->ready_link;
 }
 
 static struct emu_qp *list_take(struct qp_list *l)
 {
 	struct emu_qp *qp = l->first;
 
-	if (!qp)
-		return NULL;
-	l->first = qp->ready_next;
-	if (!l->first)
-		l->last = &l->first;
+	if (qp)
+		list_remove(l, qp);
 	return qp;
-}
-
-static void list_remove(struct qp_list *l, struct emu_qp *qp)
-{
-	struct emu_qp **at = &l->first;
-
-	while (*at && *at != qp)
-		at = &(*at)->ready_next;
-	if (!*at)
-		return;
-	*at = qp->ready_next;
-	if (l->last == &qp->ready_next)
-		l->last = at;
 }
 
 static void count_failed(struct engine *e, struct emu_qp *qp, bool has_failed)

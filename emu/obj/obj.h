@@ -345,7 +345,7 @@ struct emu_qp {
 	struct rc_resp *resp;		/* where peers can execute */
 	struct rc_answers answers;
 	/* engine */
-	struct emu_qp *ready_next;
+	struct emu_qp *ready_next, **ready_link;	/* what points to it */
 	bool is_ready;
 	bool is_blocked;		/* the wire had no room */
 	bool is_counted_failed;		/* in the engine's count of QPs in ERR */

@@ -586,6 +586,49 @@ static void *ringer_main(void *arg)
 	return NULL;
 }
 
+/* QPs that stand in line, without memory or a peer: their turn only takes the mark away. */
+enum { IN_LINE = 7 };
+
+static void line_up(struct rig *r, struct emu_qp *qp)
+{
+	for (unsigned i = 0; i < IN_LINE; i++) {
+		qp[i] = *r->w->a.qp;
+		qp[i].work = QP_WORK_FLUSH;
+		engine_qp_kick(r->e, &qp[i]);
+	}
+}
+
+static void run(struct rig *r)
+{
+	pthread_mutex_lock(&r->w->dev.lock);
+	while (engine_run(r->e))
+		;
+	pthread_mutex_unlock(&r->w->dev.lock);
+}
+
+Test(engine, any_qp_may_leave_the_line)
+{
+	for (unsigned gone = 0; gone < 1 << IN_LINE; gone++) {
+		struct rig r = rig_new();
+		struct emu_qp qp[IN_LINE];
+
+		line_up(&r, qp);
+		for (unsigned i = 0; i < IN_LINE; i++)	/* the last ones first */
+			if (gone >> (IN_LINE - 1 - i) & 1)
+				engine_qp_forget(r.e, &qp[IN_LINE - 1 - i]);
+		rig_write(&r, true);			/* one more at the end */
+		run(&r);
+		cr_assert(rig_poll(&r), "mask %x", gone);
+		for (unsigned i = 0; i < IN_LINE; i++) {
+			bool is_gone = gone >> i & 1;
+
+			cr_assert_eq(qp[i].work, is_gone ? QP_WORK_FLUSH : 0, "mask %x", gone);
+			cr_assert_not(qp[i].is_ready);
+		}
+		engine_destroy(r.e);
+	}
+}
+
 Test(engine, no_doorbell_is_lost_between_threads)
 {
 	struct rig r = rig_new();
