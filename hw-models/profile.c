@@ -23,7 +23,10 @@ enum { WIDTH_4X = 2, SPEED_EDR = 32, SPEED_HDR = 64, SPEED_NDR = 128 };
 
 /* As a ConnectX, which has nothing for UC.  UD and XRC come with their QPs. */
 enum { ODP = 1, ODP_IMPLICIT = 2 };
-enum { ODP_SEND = 1, ODP_RECV = 2, ODP_WRITE = 4, ODP_READ = 8, ODP_ATOMIC = 16, ODP_SRQ_RECV = 32 };
+enum {
+	ODP_SEND = 1, ODP_RECV = 2, ODP_WRITE = 4, ODP_READ = 8, ODP_ATOMIC = 16,
+	ODP_SRQ_RECV = 32,
+};
 #define ODP_RC (ODP_SEND | ODP_RECV | ODP_WRITE | ODP_READ | ODP_ATOMIC | ODP_SRQ_RECV)
 
 /* What all rows share.  XRC, multicast, offloads: not yet, so off. */

@@ -149,7 +149,7 @@ int fabric_place_reopen(const char *dir);
 void fabric_place_remove(const char *dir);	/* locked; what can't be removed stays */
 /* Map the segment behind @fd into @f.  0 or -errno */
 int fabric_map(struct fabric *f, int fd);
-/* Locked.  Clean up after the dead; and if nobody is left but who is about to end, remove it all. */
+/* Locked.  Clean up after the dead; if nobody is left but who is about to end, remove it all. */
 void fabric_clean_or_remove(const struct fabric *f);
 void fabric_gate_enter(void);
 void fabric_gate_leave(void);

@@ -56,8 +56,9 @@ struct transport {
 	enum hw_transport hw;		/* how its send queue is written */
 	uint8_t bth;			/* transport bits of its opcodes */
 	bool is_connected;		/* packets come from one peer only: checked for it */
-	bool is_reliable;		/* a request is over when it is acknowledged, not when it has
-					 * left; if it fails the QP does, not only its send queue */
+	/* A request is over when it is acknowledged, not when it has left; if it fails the QP
+	 * does, and not only its send queue. */
+	bool is_reliable;
 	bool is_datagram;		/* a message is one packet, and each says where it goes */
 	bool is_direct;			/* one-sided requests may be executed in the peer */
 	struct tp_half request, respond;

@@ -342,6 +342,8 @@ int uv_take(struct uv_call *call, unsigned index, const struct uv_given *given)
 		return uv_refuse(call, WHY_CMD_ATTRIBUTES, -EINVAL);
 	if (row->is_array && given->bytes % row->size)
 		return uv_refuse(call, WHY_CMD_ATTRIBUTES, -EINVAL);
+	if (row->is_array && mem_probe(given->addr, given->bytes, 0))
+		return uv_refuse(call, WHY_CMD_MEMORY, -EFAULT);
 	slot->is_given = true;
 	if (row->kind == UV_IN && !row->is_array)
 		return take_in(call, row, slot);

@@ -345,7 +345,8 @@ static struct ib_uverbs_query_port_resp port_describe(const struct emu_dev *dev)
 	struct ib_uverbs_query_port_resp port = {
 		.port_cap_flags = p->port_cap_flags, .max_msg_sz = p->max_msg_bytes,
 		.gid_tbl_len = p->gid_table, .pkey_tbl_len = (uint16_t)p->pkey_table,
-		.state = dev->port.is_down ? PORT_DOWN : PORT_ACTIVE, .max_mtu = p->max_mtu, .active_mtu = p->max_mtu,
+		.state = dev->port.is_down ? PORT_DOWN : PORT_ACTIVE,
+		.max_mtu = p->max_mtu, .active_mtu = p->max_mtu,
 		.bad_pkey_cntr = dev->port.bad_pkeys,
 		.active_width = p->active_width, .active_speed = p->active_speed,
 		.phys_state = phys_state(dev), .link_layer = p->link,

@@ -67,6 +67,6 @@ struct wire { const struct wire_ops *ops; };
 struct fabric;
 /* Shared-memory rings between the processes of @fabric.  0 or -errno. */
 int wire_shm_open(struct fabric *fabric, struct wire **out);
-/* Wake all members that sleep, as a packet would.  Needs no wire: visitors of a fabric have none. */
+/* Wake all members that sleep, as a packet would.  Needs no wire: visitors have none. */
 void wire_shm_wake_all(struct fabric *fabric);
 #endif

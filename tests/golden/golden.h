@@ -91,7 +91,7 @@ struct queue_type {
 	enum ibv_qp_type type;
 	const char *folder;		/* of the fixtures */
 	uint64_t operations;		/* IBV_QP_EX_WITH_* */
-	unsigned inline_max;		/* with it a WQE has the 1024 bytes that are allowed, or less */
+	unsigned inline_max;		/* with it a WQE has at most the 1024 bytes allowed */
 	int init, rtr, rts;		/* attributes of ibv_modify_qp() */
 };
 extern const struct queue_type type_rc, type_uc;

@@ -25,7 +25,7 @@ need(CROWD, TRAFFIC, AUDIT)
 IS_FULL = "--full" in sys.argv
 DEADLINE_S, STUCK_S = (1800, 240) if IS_FULL else (100, 30)
 
-# What each one may take, everything included: the driver's queues, their records, the device's half.
+# What each one may take, everything included: the driver's queues and the device's half.
 QP_BYTES_MAX, KEY_BYTES_MAX = 16384, 512
 
 

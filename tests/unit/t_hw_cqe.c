@@ -112,7 +112,8 @@ Test(cqe, short_message_stands_in_front)
 	static const uint8_t data[32] = { 1, 2, 3, [31] = 32 };
 	struct hw_cqe cqe = {
 		.kind = HW_CQE_RECV, .qpn = 0x11d, .bytes = 3, .format = 1, .inline_bytes = data,
-		.has_origin = true, .slid = 0xffff, .src_qpn = 0xffffff,	/* there is no room for them */
+		.has_origin = true,
+		.slid = 0xffff, .src_qpn = 0xffffff,	/* there is no room for them */
 	};
 
 	CHECK_CQE(&cqe, 0, 1, 2, 3, 0, ZERO4, ZERO4, ZERO4, ZERO4, ZERO4, ZERO4, ZERO4,

@@ -295,7 +295,8 @@ Test(mem, nowhere_gives_zeros_and_takes_anything)
 			uint8_t want = at < 5 ? a[at] : at < 26 ? 0 : a[at - 21];
 
 			if (at < 9 || at >= 19)
-				cr_assert_eq(b[at < 9 ? at : at - 10], want, "%zu of %zu", at, skip);
+				cr_assert_eq(b[at < 9 ? at : at - 10], want, "%zu of %zu", at,
+					     skip);
 		}
 		cr_assert_eq(b[23], 0xee);
 	}

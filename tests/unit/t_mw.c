@@ -67,7 +67,8 @@ static struct hw_work bind_work(const struct emu_mw *mw, uint64_t offset, uint64
 
 	w.umr = (struct hw_umr){
 		.key = mw->key, .mask = BIND_MASK, .tag = (uint8_t)(mw->key + 1),
-		.qpn = KEY_QPN_ANY, .access = KEY_REMOTE_WRITE | KEY_REMOTE_READ, .start = ADDR(memory) + offset,
+		.qpn = KEY_QPN_ANY, .access = KEY_REMOTE_WRITE | KEY_REMOTE_READ,
+		.start = ADDR(memory) + offset,
 		.bytes = bytes, .translation_units = 4,
 	};
 	w.sge[0] = (struct hw_sge){ ADDR(memory) + offset, (uint32_t)bytes, mr->key, NULL };

@@ -108,7 +108,8 @@ Test(uc, a_lost_packet_loses_its_message_only)
 		fill(&w->a, 2 * LONG, 7);
 		recv_post(&w->b, LONG, 0, 0);
 		work_post(&w->a, to_b(w, SEND, LONG));
-		work_post(&w->a, (struct work_row){ .opcode = SEND, .bytes = LONG, .offset = LONG });
+		work_post(&w->a, (struct work_row){ .opcode = SEND, .bytes = LONG,
+						    .offset = LONG });
 		pump(w);
 		expect_good(w, &w->a, HW_CQE_REQ);
 		expect_good(w, &w->a, HW_CQE_REQ);

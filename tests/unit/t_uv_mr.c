@@ -245,8 +245,8 @@ Test(uv_mr, device_memory_is_mapped_as_a_whole)
 Test(uv_mr, a_region_stays_inside_of_its_device_memory)
 {
 	static const struct { uint64_t offset, bytes, access; int rc; } row[] = {
-		{ 0, 128, DM_RW, 0 }, { 128, 0, DM_RW, 0 }, { 64, 64, DM_RW | 1u << 25, 0 },
-		{ 0, 129, DM_RW, -EINVAL }, { 129, 0, DM_RW, -EINVAL }, { 64, 65, DM_RW, -EINVAL },
+		{ 0, 100, DM_RW, 0 }, { 100, 0, DM_RW, 0 }, { 64, 36, DM_RW | 1u << 25, 0 },
+		{ 0, 101, DM_RW, -EINVAL }, { 101, 0, DM_RW, -EINVAL }, { 64, 37, DM_RW, -EINVAL },
 		{ UINT64_MAX, 2, DM_RW, -EINVAL }, { 2, UINT64_MAX, DM_RW, -EINVAL },
 		{ 0, 64, DM_RW & ~KEY_ZERO_BASED, -EINVAL },
 		{ 0, 64, DM_RW & ~KEY_LOCAL_WRITE, -EINVAL },
@@ -257,7 +257,7 @@ Test(uv_mr, a_region_stays_inside_of_its_device_memory)
 	uint32_t pd = pd_alloc(&w), key, mr;
 	struct dm dm;
 
-	CHECK_INT(dm_alloc(&w, 100, 0, 0, &dm), 0);	/* that is two units: 128 */
+	CHECK_INT(dm_alloc(&w, 100, 0, 0, &dm), 0);	/* two units are there, but not asked for */
 	for (size_t i = 0; i < sizeof row / sizeof *row; i++)
 		CHECK_INT(dm_register(&w, &dm, pd, row[i].offset, row[i].bytes, row[i].access, &key,
 				      &mr), row[i].rc);

@@ -74,7 +74,7 @@ Test(uv_write, longer_core_structure_with_a_nonzero_tail_is_eopnotsupp)
 Test(uv_write, unknown_and_absent_commands_differ)
 {
 	static const struct { uint64_t command; int rc; enum why why; } rows[] = {
-		{ IB_USER_VERBS_CMD_REREG_MR, -EOPNOTSUPP, WHY_CMD_UNSUPPORTED },
+		{ IB_USER_VERBS_CMD_POST_SEND, -EOPNOTSUPP, WHY_CMD_UNSUPPORTED },
 		{ IB_USER_VERBS_CMD_POST_SRQ_RECV, -EOPNOTSUPP, WHY_CMD_UNSUPPORTED },
 		{ IB_USER_VERBS_CMD_FLAG_EXTENDED | 50, -EOPNOTSUPP, WHY_CMD_UNSUPPORTED },
 		{ 6, -EOPNOTSUPP, WHY_CMD_UNSUPPORTED },

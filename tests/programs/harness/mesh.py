@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A mesh of traffic processes (tests/programs/traffic), to be killed and stopped.
 
-Used by p_death.py and p_scale.py.  The mesh knows which incarnation of which process it killed, and checks at
-the end what every process had to say: errors only about those.
+Used by p_death.py and p_scale.py.  The mesh knows which incarnation of which process it killed,
+and checks at the end what every process had to say: errors only about those.
 """
 import mmap
 import random
