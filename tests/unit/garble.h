@@ -363,17 +363,18 @@ static inline int64_t object_make(const struct uv_method *m)
 	return command_run(&c) ? -1 : made_number(&c);
 }
 
-/* The first row that can make an object of this type; it may lack what it needs. */
+/* The first row that can make an object of this type; it may lack what it needs.  Commands first:
+ * they make the common sort, a region of the application's memory for instance. */
 static inline int64_t object_make_any(enum obj_type type)
 {
 	int64_t number = -1;
 
-	for (unsigned k = 0; number < 0 && k < uv_method_count; k++)
-		if (made_type(&uv_methods[k]) == type)
-			number = object_make(&uv_methods[k]);
 	for (unsigned k = 0; number < 0 && k < uv_command_count; k++)
 		if (made_type(&uv_commands[k]) == type && !uv_commands[k].before_context)
 			number = object_make(&uv_commands[k]);
+	for (unsigned k = 0; number < 0 && k < uv_method_count; k++)
+		if (made_type(&uv_methods[k]) == type)
+			number = object_make(&uv_methods[k]);
 	return number;
 }
 
