@@ -21,7 +21,7 @@ enum { WIDTH_4X = 2, SPEED_EDR = 32, SPEED_HDR = 64, SPEED_NDR = 128 };
 #define RC_RNR_NAK_GEN	(1u << 12)
 #define WINDOWS		(1u << 17 | 1u << 21 | 1u << 24)	/* types 1 and 2B; invalidation */
 
-/* As a ConnectX, which has nothing for UC.  UD and XRC come with their QPs. */
+/* As a ConnectX, which has nothing for UC and only sends from UD.  XRC comes with its QPs. */
 enum { ODP = 1, ODP_IMPLICIT = 2 };
 enum {
 	ODP_SEND = 1, ODP_RECV = 2, ODP_WRITE = 4, ODP_READ = 8, ODP_ATOMIC = 16,
@@ -40,7 +40,7 @@ enum {
 	.max_srq = 1u << 23, .max_srq_wr = 32767, .max_srq_sge = 31,		\
 	.max_ah = 1u << 24,							\
 	.max_mw = 1u << 24,							\
-	.odp = ODP | ODP_IMPLICIT, .odp_rc = ODP_RC, .max_dm_bytes = 1u << 17,	\
+	.odp = ODP | ODP_IMPLICIT, .odp_rc = ODP_RC, .odp_ud = ODP_SEND, .max_dm_bytes = 1u << 17,	\
 	.max_send_wqebb = 1u << 15, .max_sq_desc_bytes = 1024, .max_rq_desc_bytes = 512, \
 	.comp_vectors = 4, .active_width = WIDTH_4X
 

@@ -313,6 +313,40 @@ CASE_EACH(mw_life, a_bind_in_the_error_state_is_flushed)
 	mw_close(&m);
 }
 
+/* ---- unreliable ---- */
+
+/* api-inventory 4.1, 14.  What is refused is dropped, and nobody hears of it. */
+CASE_EACH(mw_life, windows_work_over_uc)
+{
+	struct window_ask ask;
+	struct work w;
+	struct done d;
+	struct mw m;
+
+	mw_open_over(&m, where, IBV_MW_TYPE_2, IBV_QPT_UC);
+	mw_bind(&m);
+	pattern_fill(m.p.a.buf, 64, 4);
+	w = mw_work(&m, IBV_WR_RDMA_WRITE, m.ask.rkey);
+	must_post(&m.p, &w);
+	await_ok(&m.p, 1, IBV_WC_RDMA_WRITE);
+	w.remote_addr += AREA_BYTES;
+	must_post(&m.p, &w);
+	await_ok(&m.p, 1, IBV_WC_RDMA_WRITE);
+	post_send_inv(&m, m.ask.rkey);
+	peer_await(&m.p.peer, RECV_CQ, &d);
+	check_ok("receive", &d, 9, IBV_WC_RECV);
+	cr_expect_eq(d.wc.invalidated_rkey, m.ask.rkey);
+	cr_expect_eq(peer_differs(&m.p.peer, AREA, 8, 4), -1);
+	cr_expect_neq(peer_differs(&m.p.peer, AREA + AREA_BYTES, 8, 4), -1, "out of the window");
+	mw_bind(&m);
+	mw_invalidate(&m);
+	ask = mw_bind_ask(&m);
+	ask.bytes = UINT64_C(1) << 20;
+	mw_post_bind(&m, &ask);
+	mw_await_error(&m, "out of the region", 21);
+	mw_close(&m);
+}
+
 /* ---- what a window holds on to ---- */
 
 static int bind_to_region(struct mw *m)

@@ -151,6 +151,7 @@ Test(uv_device, query_device_says_what_works_and_no_more)
 	CHECK_INT(r.odp_caps.general_caps, 3);
 	CHECK_INT(r.odp_caps.per_transport_caps.rc_odp_caps, 0x3f);
 	CHECK_INT(r.odp_caps.per_transport_caps.uc_odp_caps, 0);
+	CHECK_INT(r.odp_caps.per_transport_caps.ud_odp_caps, 1);
 	CHECK_INT(r.max_dm_size, 131072);
 	CHECK_INT(r.timestamp_mask, INT64_MAX);
 	CHECK_INT(r.hca_core_clock, 1000000);

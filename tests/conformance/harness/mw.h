@@ -20,16 +20,23 @@ struct mw {
 };
 
 /* Connected ends, and a window of @type at the other end, not bound. */
-static inline void mw_open(struct mw *m, enum placement where, int type)
+static inline void mw_open_over(struct mw *m, enum placement where, int type,
+				enum ibv_qp_type transport)
 {
 	struct pair_opts opts;
 
 	pair_defaults(&opts);
+	opts.a.type = opts.b.type = transport;
 	opts.a.rnr_retry = 0;
 	opts.b.mr_access = ACCESS_ALL | IBV_ACCESS_MW_BIND;
 	pair_open(&m->p, where, &opts);
 	m->ask = (struct window_ask){ .verb = WINDOW_ALLOC, .type = type };
 	cr_assert_eq(peer_window(&m->p.peer, &m->ask), 0);
+}
+
+static inline void mw_open(struct mw *m, enum placement where, int type)
+{
+	mw_open_over(m, where, type, IBV_QPT_RC);
 }
 
 static inline void mw_close(struct mw *m)
