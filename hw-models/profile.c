@@ -29,7 +29,7 @@ enum {
 };
 #define ODP_RC (ODP_SEND | ODP_RECV | ODP_WRITE | ODP_READ | ODP_ATOMIC | ODP_SRQ_RECV)
 
-/* What all rows share.  XRC, multicast, offloads: not yet, so off. */
+/* What all rows share.  XRC, offloads: not yet, so off. */
 #define COMMON									\
 	.max_mtu = MTU_4096, .max_msg_bytes = 1u << 30,				\
 	.device_cap_flags = BAD_PKEY_CNTR | BAD_QKEY_CNTR | SYS_IMAGE_GUID | RC_RNR_NAK_GEN | \
@@ -39,6 +39,7 @@ enum {
 	.max_pd = 1u << 23, .max_rd_atomic = 16,				\
 	.max_srq = 1u << 23, .max_srq_wr = 32767, .max_srq_sge = 31,		\
 	.max_ah = 1u << 24,							\
+	.max_mcast_grp = 4096, .max_mcast_qp = 240,				\
 	.max_mw = 1u << 24,							\
 	.odp = ODP | ODP_IMPLICIT, .odp_rc = ODP_RC, .odp_ud = ODP_SEND, .max_dm_bytes = 1u << 17,	\
 	.max_send_wqebb = 1u << 15, .max_sq_desc_bytes = 1024, .max_rq_desc_bytes = 512, \

@@ -29,6 +29,7 @@ struct hw_profile {
 	uint32_t max_cq, max_cqe, max_mr, max_pd;
 	uint32_t max_srq, max_srq_wr, max_srq_sge;
 	uint32_t max_ah;
+	uint32_t max_mcast_grp, max_mcast_qp;	/* groups; QPs in one of them */
 	uint32_t max_mw;
 	/* On-demand paging: what there is at all, and for which operations by transport. */
 	uint32_t odp, odp_rc, odp_uc, odp_ud, odp_xrc;

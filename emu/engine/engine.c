@@ -115,7 +115,7 @@ static enum why arrival_check(const struct emu_qp *qp, const struct ib_packet *p
 }
 
 /* A packet has reached its QP.  False: its payload could not be read. */
-static bool arrive(struct engine *e, struct emu_qp *qp, const struct ib_packet *p)
+bool arrive(struct engine *e, struct emu_qp *qp, const struct ib_packet *p)
 {
 	enum why why = arrival_check(qp, p);
 	bool is_readable;
@@ -170,9 +170,12 @@ static enum wire_sent send(struct engine *e, struct emu_qp *peer, const struct i
 	}
 	if (peer)
 		return arrive(e, peer, p) ? WIRE_SENT : WIRE_UNREADABLE;
-	sent = e->wire ? e->wire->ops->send(e->wire, p) : WIRE_NOBODY;
+	if (mcast_is_group(p))
+		sent = mcast_send(e, p);
+	else
+		sent = e->wire ? e->wire->ops->send(e->wire, p) : WIRE_NOBODY;
 	if (sent == WIRE_NOBODY)
-		dropped(e, p, WHY_PACKET_NO_QP);
+		dropped(e, p, mcast_is_group(p) ? WHY_PACKET_NO_GROUP : WHY_PACKET_NO_QP);
 	else if (sent == WIRE_WRONG_GID)
 		dropped(e, p, WHY_PACKET_DGID);
 	return sent;
@@ -293,6 +296,25 @@ static void unblock(struct engine *e)
 	}
 }
 
+/* A packet from the wire, whose payload is always readable. */
+static void take_arrival(struct engine *e, const struct ib_packet *p)
+{
+	struct emu_qp *qp = qp_find(e->dev, p->dest_qpn);
+
+	if (e->dev->port.is_down) {
+		dropped(e, p, WHY_PORT_DOWN);
+	} else if (mcast_is_group(p)) {
+		if (mcast_deliver(e, p) == WIRE_NOBODY)
+			dropped(e, p, WHY_PACKET_NO_GROUP);
+	} else if (!qp) {
+		dropped(e, p, WHY_PACKET_NO_QP);
+	} else if (!has_gid(e->dev, p->dgid)) {
+		dropped(e, p, WHY_PACKET_DGID);
+	} else {
+		arrive(e, qp, p);
+	}
+}
+
 static void take_arrivals(struct engine *e)
 {
 	struct ib_packet p;
@@ -300,16 +322,7 @@ static void take_arrivals(struct engine *e)
 	if (!e->wire)
 		return;
 	for (int i = 0; i < ARRIVALS_A_STEP && e->wire->ops->receive(e->wire, &p); i++) {
-		struct emu_qp *qp = qp_find(e->dev, p.dest_qpn);
-
-		if (e->dev->port.is_down)
-			dropped(e, &p, WHY_PORT_DOWN);
-		else if (!qp)
-			dropped(e, &p, WHY_PACKET_NO_QP);
-		else if (!has_gid(e->dev, p.dgid))
-			dropped(e, &p, WHY_PACKET_DGID);
-		else
-			arrive(e, qp, &p);	/* a wire's payload is always readable */
+		take_arrival(e, &p);
 		e->wire->ops->release(e->wire);
 	}
 }

@@ -32,6 +32,11 @@ uint64_t engine_deadline_ns(const struct engine *e);
 void engine_qp_kick(struct engine *e, struct emu_qp *qp);
 /* Lock held.  The QP is about to go away. */
 void engine_qp_forget(struct engine *e, struct emu_qp *qp);
+/* Lock held.  As mcast_attach() and mcast_detach(), and the fabric is told. */
+int engine_mcast_attach(struct engine *e, struct emu_qp *qp, const uint8_t gid[16], uint16_t mlid);
+int engine_mcast_detach(struct engine *e, struct emu_qp *qp, const uint8_t gid[16], uint16_t mlid);
+/* Lock held.  Out of all groups. */
+void engine_mcast_forget(struct engine *e, struct emu_qp *qp);
 /* Lock held.  Look at a CQ's arm record and raise the event if it is due. */
 void engine_cq_arm(struct engine *e, struct emu_cq *cq);
 /* Lock held.  Events of a CQ wait for @count completions, but no longer than @period_us; 0 of

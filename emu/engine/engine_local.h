@@ -104,10 +104,18 @@ bool direct_execute(struct engine *e, struct emu_qp *qp, const struct ib_packet 
 /* doze.c: lock held, an event was raised */
 void doze_tell(struct engine *e);
 
+/* mcast.c */
+bool mcast_is_group(const struct ib_packet *p);
+/* To the QPs of this function; WIRE_NOBODY: none is attached. */
+enum wire_sent mcast_deliver(struct engine *e, const struct ib_packet *p);
+/* To those of all functions. */
+enum wire_sent mcast_send(struct engine *e, const struct ib_packet *p);
+
 /* page.c */
 void pages_scan(struct engine *e);
 
 /* engine.c */
+bool arrive(struct engine *e, struct emu_qp *qp, const struct ib_packet *p);
 void engine_drive(struct engine *e);		/* lock held: run until quiet or out of budget */
 
 static inline struct engine *engine_of(struct tp *tp)

@@ -192,10 +192,20 @@ unsigned fabric_self(const struct fabric *f)
 	return f->self;
 }
 
+static uint32_t own_lease(const struct fabric *f)
+{
+	return lease_make(f->self, seat_generation(f->seat));
+}
+
+static bool is_leasable(enum fabric_space space, unsigned block)
+{
+	return block && !(space == FABRIC_QPN && block == FABRIC_BLOCKS - 1);
+}
+
 int fabric_lease(struct fabric *f, enum fabric_space space)
 {
 	struct fabric_segment *s = f->segment;
-	uint32_t mine = lease_make(f->self, seat_generation(f->seat));
+	uint32_t mine = own_lease(f);
 
 	assert(space < FABRIC_SPACE_COUNT);
 	atomic_store(&f->has_leased, true);
@@ -205,7 +215,7 @@ int fabric_lease(struct fabric *f, enum fabric_space space)
 		_Atomic uint32_t *word = &s->lease[space][block];
 		uint32_t lease = atomic_load_explicit(word, memory_order_relaxed);
 
-		if (block == 0 || lease_is_valid(s, lease))
+		if (!is_leasable(space, block) || lease_is_valid(s, lease))
 			continue;
 		if (atomic_compare_exchange_strong(word, &lease, mine))
 			return (int)block;
@@ -270,6 +280,97 @@ enum fabric_life fabric_life(struct fabric *f, unsigned member)
 		fabric_sweep(f->segment, f->dir);
 	cancel_release(held);
 	return life;
+}
+
+/* --- groups --- */
+
+static void gid_halves(const uint8_t gid[16], uint64_t half[2])
+{
+	memcpy(half, gid, 16);
+}
+
+static bool is_group(const struct fabric_group *g, const uint64_t half[2])
+{
+	return atomic_load_explicit(&g->gid[0], memory_order_relaxed) == half[0] &&
+	       atomic_load_explicit(&g->gid[1], memory_order_relaxed) == half[1];
+}
+
+static unsigned group_end(const struct fabric_segment *s)
+{
+	uint32_t end = atomic_load_explicit(&s->group_end, memory_order_acquire);
+
+	return end < FABRIC_GROUPS_MAX ? end : FABRIC_GROUPS_MAX;
+}
+
+/* Searches stop here. */
+static void group_end_raise(struct fabric_segment *s, uint32_t end)
+{
+	uint32_t was = atomic_load(&s->group_end);
+
+	while (was < end && !atomic_compare_exchange_weak(&s->group_end, &was, end))
+		;
+}
+
+int fabric_group_join(struct fabric *f, const uint8_t gid[16])
+{
+	struct fabric_segment *s = f->segment;
+	uint64_t half[2];
+
+	gid_halves(gid, half);
+	atomic_store(&f->has_leased, true);
+	for (unsigned i = 0; i < FABRIC_GROUPS_MAX; i++) {
+		struct fabric_group *g = &s->group[i];
+		uint32_t owner = atomic_load_explicit(&g->owner, memory_order_relaxed);
+
+		if (lease_is_valid(s, owner) ||
+		    !atomic_compare_exchange_strong(&g->owner, &owner, own_lease(f)))
+			continue;
+		atomic_store_explicit(&g->gid[0], half[0], memory_order_relaxed);
+		atomic_store_explicit(&g->gid[1], half[1], memory_order_relaxed);
+		group_end_raise(s, i + 1);
+		atomic_fetch_add(&s->group_changes, 1);
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+void fabric_group_leave(struct fabric *f, const uint8_t gid[16])
+{
+	struct fabric_segment *s = f->segment;
+	unsigned end = group_end(s);
+	uint64_t half[2];
+
+	gid_halves(gid, half);
+	for (unsigned i = 0; i < end; i++) {
+		uint32_t owner = own_lease(f);
+
+		if (is_group(&s->group[i], half))
+			atomic_compare_exchange_strong(&s->group[i].owner, &owner, 0);
+	}
+	atomic_fetch_add(&s->group_changes, 1);
+}
+
+void fabric_group_members(const struct fabric *f, const uint8_t gid[16],
+			  struct fabric_members *out)
+{
+	const struct fabric_segment *s = f->segment;
+	unsigned end = group_end(s);
+	uint64_t half[2];
+
+	gid_halves(gid, half);
+	*out = (struct fabric_members){ { 0 } };
+	for (unsigned i = 0; i < end; i++) {
+		uint32_t owner = atomic_load_explicit(&s->group[i].owner, memory_order_acquire);
+		unsigned slot = owner >> 24;
+
+		if (lease_is_valid(s, owner) && is_group(&s->group[i], half))
+			out->bit[slot / 64] |= UINT64_C(1) << slot % 64;
+	}
+}
+
+uint32_t fabric_group_changes(const struct fabric *f)
+{
+	return atomic_load_explicit(&f->segment->group_changes, memory_order_acquire);
 }
 
 uint32_t fabric_generation(struct fabric *f, unsigned member)

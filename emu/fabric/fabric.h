@@ -20,6 +20,7 @@
 
 #define FABRIC_MEMBERS_MAX	256
 #define FABRIC_GIDS_MAX		32
+#define FABRIC_GROUPS_MAX	4096		/* memberships of all members together */
 
 enum fabric_space { FABRIC_QPN, FABRIC_KEY, FABRIC_SPACE_COUNT };
 
@@ -43,7 +44,8 @@ void fabric_abandon(struct fabric *f);		/* in a forked child: unmap, touch nothi
 
 unsigned fabric_self(const struct fabric *f);	/* own slot */
 
-/* Lease a block of NUMBER_BLOCK numbers; its index, or -ENOMEM.  Block 0 is never leased. */
+/* Lease a block of NUMBER_BLOCK numbers; its index, or -ENOMEM.  Block 0 is never leased, and of
+ * QPNs the last one neither: its last number is that of all multicast groups. */
 int fabric_lease(struct fabric *f, enum fabric_space space);
 
 /* The live member that owns @number, or -1.  Constant time, no system call when it is alive. */
@@ -52,6 +54,22 @@ int fabric_owner(struct fabric *f, enum fabric_space space, uint32_t number);
 bool fabric_has_gid(struct fabric *f, unsigned member, const uint8_t gid[16]);
 /* The GIDs that this member answers to from now on; at most FABRIC_GIDS_MAX. */
 void fabric_gids_set(struct fabric *f, const uint8_t (*gid)[16], unsigned count);
+
+/*
+ * Multicast: this member wants what is sent to the group, once however many want it here.
+ * -ENOSPC.  Death and departure end a membership too.
+ */
+int fabric_group_join(struct fabric *f, const uint8_t gid[16]);
+void fabric_group_leave(struct fabric *f, const uint8_t gid[16]);
+
+/* A set of members, by slot. */
+struct fabric_members { uint64_t bit[FABRIC_MEMBERS_MAX / 64]; };
+
+/* Who is in the group; a search, so callers keep it until fabric_group_changes() moves, which
+ * they read before. */
+void fabric_group_members(const struct fabric *f, const uint8_t gid[16],
+			  struct fabric_members *out);
+uint32_t fabric_group_changes(const struct fabric *f);
 
 enum fabric_life { FABRIC_ALIVE, FABRIC_STOPPED, FABRIC_DEAD };
 /* A system call or two: for timeouts, not for packets.  A dead member is cleaned up. */

@@ -32,6 +32,14 @@ struct fabric_member {
 	_Alignas(64) uint8_t mail[FABRIC_MAIL_BYTES];
 };
 
+/* One member of one multicast group.  The owner is a lease; who finds it and then an older group
+ * sends a packet too much, which nobody waits for. */
+struct fabric_group {
+	_Atomic uint32_t owner;
+	uint32_t unused;
+	_Atomic uint64_t gid[2];
+};
+
 /* The first page is the same in every layout, so that any version can tell whether members of
  * another one live. */
 struct fabric_first_page {
@@ -47,7 +55,10 @@ struct fabric_segment {
 	struct fabric_member member[FABRIC_MEMBERS_MAX];
 	_Alignas(64) _Atomic uint32_t port_changes;
 	_Alignas(64) _Atomic uint32_t lease_next[FABRIC_SPACE_COUNT];
+	_Alignas(64) _Atomic uint32_t group_changes;
+	_Atomic uint32_t group_end;	/* no entry from here on has ever been used */
 	_Alignas(4096) _Atomic uint32_t lease[FABRIC_SPACE_COUNT][FABRIC_BLOCKS];
+	struct fabric_group group[FABRIC_GROUPS_MAX];
 };
 
 /* What a process knows of the fabric that it is in, or visits. */
@@ -128,7 +139,7 @@ enum fabric_life fabric_seat_life(const struct fabric_segment *s, unsigned slot,
 				  uint64_t *seat_out);
 /* Empty the seats of the dead and drop everything that is invalid.  No lock needed. */
 void fabric_sweep(struct fabric_segment *s, const char *dir);
-void fabric_sweep_leases(struct fabric_segment *s);
+void fabric_sweep_leases(struct fabric_segment *s);	/* of numbers and in groups */
 void fabric_sweep_files(struct fabric_segment *s, const char *dir);
 /* The files of members, also of those that are there. */
 void fabric_remove_files(const char *dir);

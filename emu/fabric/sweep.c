@@ -33,8 +33,24 @@ static bool sweep_seat(struct fabric_segment *s, unsigned slot)
 					      seat_make(seat_generation(seat), 0, 0));
 }
 
+static void sweep_groups(struct fabric_segment *s)
+{
+	unsigned swept = 0;
+
+	for (unsigned i = 0; i < FABRIC_GROUPS_MAX; i++) {
+		_Atomic uint32_t *word = &s->group[i].owner;
+		uint32_t lease = atomic_load_explicit(word, memory_order_relaxed);
+
+		if (lease && !lease_is_valid(s, lease))
+			swept += atomic_compare_exchange_strong(word, &lease, 0);
+	}
+	if (swept)
+		atomic_fetch_add(&s->group_changes, 1);
+}
+
 void fabric_sweep_leases(struct fabric_segment *s)
 {
+	sweep_groups(s);
 	for (unsigned space = 0; space < FABRIC_SPACE_COUNT; space++) {
 		for (unsigned block = 0; block < FABRIC_BLOCKS; block++) {
 			_Atomic uint32_t *word = &s->lease[space][block];

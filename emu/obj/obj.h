@@ -19,6 +19,7 @@
 #include "emu/obj/event.h"
 #include "emu/obj/home.h"
 #include "emu/obj/key.h"
+#include "emu/obj/mcast.h"
 #include "emu/obj/numbers.h"
 #include "emu/obj/port.h"
 #include "emu/obj/qp_state.h"
@@ -66,6 +67,7 @@ struct emu_dev {
 	unsigned gid_count;
 	uint16_t lid;			/* 0: the port is addressed by GIDs only */
 	struct emu_port port;
+	struct mcast mcast;
 	uint64_t (*now_ns)(void);	/* the injected clock, monotonic */
 	/* A cheap one that lags by up to coarse_lag_ns; NULL: none. */
 	uint64_t (*coarse_now_ns)(void);
@@ -333,6 +335,7 @@ struct emu_qp {
 	uint32_t sq_blocks;		/* ring size in 64-byte blocks, power of two, 0 none */
 	uint32_t rq_count, rq_stride;	/* receive WQEs, power of two; bytes of one */
 	bool signals_all;
+	bool blocks_loopback;		/* its own multicast does not come back to it */
 	bool is_armed_fatal;		/* QP_FATAL was raised */
 	bool is_established;		/* COMM_EST was raised */
 	bool is_last_wqe_told;		/* QP_LAST_WQE was raised */
@@ -372,7 +375,7 @@ struct qp_init {
 	uint32_t sq_blocks, rq_count, rq_stride;
 	uint32_t user_index;
 	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
-	bool signals_all;
+	bool signals_all, blocks_loopback;
 };
 /* -EINVAL counts not powers of two or above the profile, db not 8-aligned; -EFAULT; -ENOMEM */
 int qp_create(struct emu_dev *dev, const struct qp_init *init, struct emu_qp **out);

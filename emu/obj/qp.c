@@ -118,6 +118,7 @@ static void qp_fill(struct emu_qp *qp, const struct qp_init *init)
 	qp->rq_count = init->rq_count;
 	qp->rq_stride = init->rq_stride;
 	qp->signals_all = init->signals_all;
+	qp->blocks_loopback = init->blocks_loopback;
 	qp->pkey = qp->resp->pkey = PORT_PKEY_DEFAULT;
 	qp->max_send_wr = init->max_send_wr;
 	qp->max_recv_wr = init->max_recv_wr;

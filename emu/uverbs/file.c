@@ -306,6 +306,7 @@ static void qp_object_destroy(struct uv_file *file, struct emu_obj *obj)
 	uint32_t events;
 	int ret;
 
+	engine_mcast_forget(file->dev->engine, qp);
 	engine_qp_forget(file->dev->engine, qp);
 	ret = qp_destroy(file->dev, qp, &events);
 	assert(!ret);

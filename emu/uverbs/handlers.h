@@ -75,6 +75,9 @@ int on_create_rwq_table(struct uv_call *call);
 int on_destroy_rwq_table(struct uv_call *call);
 int on_destroy_rwq_table_ex(struct uv_call *call);
 
+int on_attach_mcast(struct uv_call *call);
+int on_detach_mcast(struct uv_call *call);
+
 int on_create_comp_channel(struct uv_call *call);
 int on_alloc_async(struct uv_call *call);
 /* A new async file for the write() GET_CONTEXT, as on_alloc_async(). */

@@ -24,6 +24,11 @@
 #define RQ_SHIFT_MIN		4u		/* one data segment */
 #define SGE_BYTES		16u
 
+/* Of the known flags, what this device does. */
+#define FLAGS_HERE								\
+	((uint64_t)(IB_UVERBS_QP_CREATE_SQ_SIG_ALL |				\
+		    IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK))
+
 /* Masks of the two modify commands; a bit beyond is from the future. */
 #define MODIFY_MASK		0x1fffffu
 #define MODIFY_EX_MASK		0x3ffffffu
@@ -148,11 +153,12 @@ int on_create_qp(struct uv_call *call)
 		.max_send_wr = cap->max_send_wr, .max_send_sge = cap->max_send_sge,
 		.max_inline = cap->max_inline_data,
 		.signals_all = flags & IB_UVERBS_QP_CREATE_SQ_SIG_ALL,
+		.blocks_loopback = flags & IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK,
 	};
 	struct emu_qp *qp;
 	int ret;
 
-	if (flags & ~(uint64_t)IB_UVERBS_QP_CREATE_SQ_SIG_ALL ||
+	if (flags & ~FLAGS_HERE ||
 	    uv_has(call, UVERBS_ATTR_CREATE_QP_SOURCE_QPN))
 		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
 	/* Only packets from the wire are spread over receive queues. */

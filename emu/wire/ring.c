@@ -289,6 +289,13 @@ static enum wire_sent reserve_room(struct ring_tx *r, size_t total)
 	return r->position + total - r->tail_seen <= r->map.bytes ? WIRE_SENT : WIRE_FULL;
 }
 
+enum wire_sent ring_tx_has_room(struct ring_tx *r, const struct ib_packet *p)
+{
+	size_t offset = payload_offset(record_flags(r, p), p->payload_bytes);
+
+	return reserve_room(r, lines(offset + p->payload_bytes));
+}
+
 static enum wire_sent payload_copy(uint8_t *to, const struct ib_packet *p)
 {
 	struct iovec dst = { to, p->payload_bytes };

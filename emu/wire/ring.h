@@ -61,6 +61,8 @@ struct ring_rx {
 /* 0 or -errno: -ENOSPC, -EMFILE and others of open, fallocate, mmap.  The file is complete when
  * it appears as @path; until then it is @path_new. */
 int ring_tx_create(struct ring_tx *r, const char *path_new, const char *path);
+/* WIRE_SENT: ring_tx_send() of this packet will find room. */
+enum wire_sent ring_tx_has_room(struct ring_tx *r, const struct ib_packet *p);
 /* WIRE_NOBODY: the reader refused the ring, or spoilt it: close it. */
 enum wire_sent ring_tx_send(struct ring_tx *r, const struct ib_packet *p);
 /* All that was sent has been taken (or refused). */

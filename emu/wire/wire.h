@@ -31,6 +31,16 @@ struct wire_ops {
 	enum wire_sent (*send)(struct wire *w, const struct ib_packet *p);
 
 	/*
+	 * Multicast: the packets of a group that this function has joined come to it, once each.
+	 * -ENOSPC.  A wire without groups has none of these three.
+	 */
+	int (*join)(struct wire *w, const uint8_t gid[16]);
+	void (*leave)(struct wire *w, const uint8_t gid[16]);
+	/* To every other member of the group dgid, or while one has no room to none of them.
+	 * WIRE_NOBODY: there is no other. */
+	enum wire_sent (*multicast)(struct wire *w, const struct ib_packet *p);
+
+	/*
 	 * The oldest packet that has arrived: 1 and *out, or 0.  Its single span points into
 	 * the wire and stays valid until release(), which must follow before the next receive().
 	 * Bytes come from another process: every field is checked here or by the taker, and

@@ -27,6 +27,7 @@
 #define FULL_PER_LIFE_CHECK	1024
 #define POLLS_PER_RETRY		4096
 #define RETRY_TIMEOUT_NS	10000000u
+#define GROUPS_CACHED		16	/* power of two */
 
 static_assert(sizeof(struct wake_mail) <= FABRIC_MAIL_BYTES, "fits into the member's slot");
 
@@ -34,9 +35,19 @@ static_assert(sizeof(struct wake_mail) <= FABRIC_MAIL_BYTES, "fits into the memb
 struct peer {
 	uint32_t generation;		/* the rest is about this one */
 	unsigned full_count;
+	bool is_stopped;		/* and had taken nothing beyond this: */
+	uint64_t stopped_tail;
 	struct ring_tx tx;
 	bool has_dgid;
 	uint8_t dgid[16];		/* the last one that it was found to have */
+};
+
+/* Who was in a group when the fabric's count of changes was this. */
+struct group {
+	bool is_valid;
+	uint8_t gid[16];
+	uint32_t changes;
+	struct fabric_members members;
 };
 
 struct rx {
@@ -59,6 +70,7 @@ struct wire_shm {
 	 * this one alone. */
 	pthread_mutex_t rx_lock;
 	struct rx *rx[RX_MAX];
+	struct group group[GROUPS_CACHED];
 	struct peer peer[FABRIC_MEMBERS_MAX];
 };
 
@@ -139,34 +151,49 @@ static bool peer_has_gid(struct wire_shm *w, unsigned slot, const uint8_t dgid[1
 	return true;
 }
 
-/* A full ring of a dead process must not stay full for ever. */
-static enum wire_sent peer_full(struct wire_shm *w, unsigned slot)
+/* A full ring of a dead process must not stay full for ever; and datagrams, which may be lost,
+ * don't wait for one that is stopped. */
+static enum wire_sent peer_full(struct wire_shm *w, unsigned slot, const struct ib_packet *p)
 {
-	if (++w->peer[slot].full_count % FULL_PER_LIFE_CHECK == 0 &&
-	    fabric_life(w->fabric, slot) == FABRIC_DEAD)
-		return WIRE_NOBODY;
-	return WIRE_FULL;
+	struct peer *peer = &w->peer[slot];
+
+	if (++peer->full_count % FULL_PER_LIFE_CHECK == 0) {
+		enum fabric_life life = fabric_life(w->fabric, slot);
+
+		if (life == FABRIC_DEAD)
+			return WIRE_NOBODY;
+		peer->is_stopped = life == FABRIC_STOPPED;
+		peer->stopped_tail = peer->tx.tail_seen;
+	}
+	if (!peer->is_stopped || peer->stopped_tail != peer->tx.tail_seen)
+		return WIRE_FULL;
+	return (p->opcode & IB_TRANSPORT_MASK) == IB_UD ? WIRE_NOBODY : WIRE_FULL;
 }
 
-/* The live member that owns the number, and what we know of that generation of it. */
-static struct peer *peer_find(struct wire_shm *w, uint32_t dest_qpn, unsigned *slot_out)
+/* What we know of the member that sits there now, or NULL. */
+static struct peer *peer_at(struct wire_shm *w, unsigned slot)
 {
-	int slot = fabric_owner(w->fabric, FABRIC_QPN, dest_qpn);
-	struct peer *peer;
-	uint32_t generation;
+	uint32_t generation = fabric_generation(w->fabric, slot);
+	struct peer *peer = &w->peer[slot];
 
-	if (slot < 0)
-		return NULL;
-	generation = fabric_generation(w->fabric, (unsigned)slot);
 	if (!generation)
 		return NULL;
-	peer = &w->peer[slot];
 	if (peer->generation != generation) {
 		peer_forget(peer);
 		peer->generation = generation;
 	}
-	*slot_out = (unsigned)slot;
 	return peer;
+}
+
+/* The same of the live member that owns the number. */
+static struct peer *peer_find(struct wire_shm *w, uint32_t dest_qpn, unsigned *slot_out)
+{
+	int slot = fabric_owner(w->fabric, FABRIC_QPN, dest_qpn);
+
+	if (slot < 0)
+		return NULL;
+	*slot_out = (unsigned)slot;
+	return peer_at(w, (unsigned)slot);
 }
 
 static enum wire_sent shm_send(struct wire *wire, const struct ib_packet *p)
@@ -186,9 +213,101 @@ static enum wire_sent shm_send(struct wire *wire, const struct ib_packet *p)
 	if (sent == WIRE_SENT)
 		wake_peer(peer_mail(w, slot));
 	else if (sent == WIRE_FULL)
-		sent = peer_full(w, slot);
+		sent = peer_full(w, slot, p);
 	else if (sent == WIRE_NOBODY)
 		peer_forget(peer);
+	return sent;
+}
+
+/* Groups */
+
+static int shm_join(struct wire *wire, const uint8_t gid[16])
+{
+	return fabric_group_join(shm(wire)->fabric, gid);
+}
+
+static void shm_leave(struct wire *wire, const uint8_t gid[16])
+{
+	fabric_group_leave(shm(wire)->fabric, gid);
+}
+
+/* Groups in use differ in their last bytes. */
+static unsigned group_hash(const uint8_t gid[16])
+{
+	return (gid[15] ^ gid[14] ^ gid[13]) & (GROUPS_CACHED - 1);
+}
+
+static const struct fabric_members *group_find(struct wire_shm *w, const uint8_t gid[16])
+{
+	struct group *g = &w->group[group_hash(gid)];
+	uint32_t changes = fabric_group_changes(w->fabric);
+
+	if (g->is_valid && g->changes == changes && !memcmp(g->gid, gid, sizeof g->gid))
+		return &g->members;
+	g->is_valid = true;
+	g->changes = changes;
+	memcpy(g->gid, gid, sizeof g->gid);
+	fabric_group_members(w->fabric, gid, &g->members);
+	return &g->members;
+}
+
+/* Is there a ring to that member with room for the packet? */
+static enum wire_sent peer_is_ready(struct wire_shm *w, unsigned slot, const struct ib_packet *p)
+{
+	struct peer *peer = peer_at(w, slot);
+	enum wire_sent room;
+
+	if (!peer || slot == fabric_self(w->fabric) ||
+	    (!peer->tx.map.head && peer_connect(w, slot) != 0))
+		return WIRE_NOBODY;
+	room = ring_tx_has_room(&peer->tx, p);
+	if (room == WIRE_FULL)
+		return peer_full(w, slot, p);
+	if (room == WIRE_NOBODY)
+		peer_forget(peer);
+	return room;
+}
+
+/* The next member from @slot on, or FABRIC_MEMBERS_MAX. */
+static unsigned member_next(const struct fabric_members *m, unsigned slot)
+{
+	while (slot < FABRIC_MEMBERS_MAX) {
+		uint64_t left = m->bit[slot / 64] >> slot % 64;
+
+		if (left)
+			return slot + (unsigned)__builtin_ctzll(left);
+		slot = (slot | 63) + 1;
+	}
+	return slot;
+}
+
+static enum wire_sent shm_multicast(struct wire *wire, const struct ib_packet *p)
+{
+	struct wire_shm *w = shm(wire);
+	const struct fabric_members *group = group_find(w, p->dgid);
+	struct fabric_members ready = { { 0 } };
+	enum wire_sent sent = WIRE_NOBODY;
+
+	for (unsigned slot = member_next(group, 0); slot < FABRIC_MEMBERS_MAX;
+	     slot = member_next(group, slot + 1)) {
+		enum wire_sent room = peer_is_ready(w, slot, p);
+
+		if (room == WIRE_FULL)
+			return WIRE_FULL;
+		if (room == WIRE_SENT)
+			ready.bit[slot / 64] |= UINT64_C(1) << slot % 64;
+	}
+	for (unsigned slot = member_next(&ready, 0); slot < FABRIC_MEMBERS_MAX;
+	     slot = member_next(&ready, slot + 1)) {
+		enum wire_sent one = ring_tx_send(&w->peer[slot].tx, p);
+
+		if (one == WIRE_UNREADABLE)
+			return one;
+		if (one != WIRE_SENT)
+			continue;
+		wake_peer(peer_mail(w, slot));
+		sent = WIRE_SENT;
+	}
 	return sent;
 }
 
@@ -434,6 +553,9 @@ static void shm_close(struct wire *wire)
 static const struct wire_ops wire_shm_ops = {
 	.name = "shm",
 	.send = shm_send,
+	.join = shm_join,
+	.leave = shm_leave,
+	.multicast = shm_multicast,
 	.receive = shm_receive,
 	.release = shm_release,
 	.is_late = shm_is_late,

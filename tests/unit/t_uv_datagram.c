@@ -98,3 +98,52 @@ Test(uv_datagram, violations_are_counted_by_the_port)
 	CHECK_INT(port.legacy_resp.qkey_viol_cntr, 5);
 	uv_world_end(&r.w);
 }
+
+static int mcast(const struct rig *r, uint32_t command, uint8_t first, uint16_t mlid)
+{
+	struct ib_uverbs_attach_mcast in = { .gid = { first, 0x0e, [15] = 1 },
+					     .qp_handle = r->qp.handle, .mlid = mlid };
+	struct cmd c = cmd_write(command, &in, sizeof in, NULL, 0);
+
+	return cmd_run(&r->w, &c);
+}
+
+#define ATTACH(r, first, mlid)	mcast(r, IB_USER_VERBS_CMD_ATTACH_MCAST, first, mlid)
+#define DETACH(r, first, mlid)	mcast(r, IB_USER_VERBS_CMD_DETACH_MCAST, first, mlid)
+
+Test(uv_datagram, an_attached_qp_stays)
+{
+	struct rig r = rig_new();
+
+	CHECK_INT(qp_make(&r.w, &r.qp), 0);
+	CHECK_REFUSED(ATTACH(&r, 0xfe, 0), -EINVAL, WHY_MULTICAST_GROUP);
+	CHECK_INT(ATTACH(&r, 0xff, 0), 0);
+	CHECK_REFUSED(qp_free(&r.w, r.qp.handle), -EBUSY, WHY_CMD_BUSY);
+	CHECK_REFUSED(DETACH(&r, 0xff, 1), -EINVAL, WHY_MULTICAST_GROUP);
+	CHECK_INT(DETACH(&r, 0xff, 0), 0);
+	CHECK_INT(qp_free(&r.w, r.qp.handle), 0);
+	uv_world_end(&r.w);
+}
+
+Test(uv_datagram, closing_the_file_detaches_all)
+{
+	struct rig r = rig_new();
+
+	CHECK_INT(qp_make(&r.w, &r.qp), 0);
+	for (uint16_t mlid = 0; mlid < 100; mlid++)
+		CHECK_INT(ATTACH(&r, 0xff, mlid), 0);
+	uv_file_close(r.w.file);
+	CHECK_INT(r.w.dev->mcast.group_count, 0);
+	engine_destroy(r.w.engine);
+	world_end(r.w.dev);
+}
+
+Test(uv_datagram, loopback_can_be_blocked)
+{
+	struct rig r = rig_new();
+
+	r.qp.flags = IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
+	CHECK_INT(qp_make(&r.w, &r.qp), 0);
+	CHECK_INT(qp_find(r.w.dev, r.qp.qpn)->blocks_loopback, true);
+	uv_world_end(&r.w);
+}

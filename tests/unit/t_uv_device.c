@@ -147,7 +147,9 @@ Test(uv_device, query_device_says_what_works_and_no_more)
 	CHECK_INT(r.base.max_srq_sge, 31);
 	CHECK_INT(r.base.max_mw, 1 << 24);
 	CHECK_INT(r.base.max_ah, 1 << 24);
-	CHECK_INT(r.base.max_mcast_grp, 0);
+	CHECK_INT(r.base.max_mcast_grp, 4096);
+	CHECK_INT(r.base.max_mcast_qp_attach, 240);
+	CHECK_INT(r.base.max_total_mcast_qp_attach, 4096 * 240);
 	CHECK_INT(r.odp_caps.general_caps, 3);
 	CHECK_INT(r.odp_caps.per_transport_caps.rc_odp_caps, 0x3f);
 	CHECK_INT(r.odp_caps.per_transport_caps.uc_odp_caps, 0);

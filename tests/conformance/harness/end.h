@@ -19,7 +19,7 @@
 #define END_KEYS_MAX	8
 #define END_WINDOWS_MAX	4
 #define END_SGE_MAX	30
-#define END_AHS_MAX	4
+#define END_AHS_MAX	16
 #define GRH_BYTES	40	/* in front of each received datagram */
 
 #define ACCESS_ALL (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \

@@ -69,6 +69,12 @@ static int on_destroy_qp(struct end *e, struct peer_message *m)
 	return err;
 }
 
+static int on_mcast(struct end *e, struct peer_message *m)
+{
+	return m->arg[0] ? ibv_attach_mcast(e->qp, &m->u.info.gid, 0) :
+			   ibv_detach_mcast(e->qp, &m->u.info.gid, 0);
+}
+
 static int on_post(struct end *e, struct peer_message *m)
 {
 	return end_post(e, &m->u.work);
@@ -173,7 +179,7 @@ static int on_swap_qp(struct end *e, struct peer_message *m)
 }
 
 static int (*const handlers[PEER_OP_COUNT])(struct end *, struct peer_message *) = {
-	[PEER_CLOSE] = on_close, [PEER_CONNECT] = on_connect, [PEER_TO] = on_to,
+	[PEER_MCAST] = on_mcast, [PEER_CLOSE] = on_close, [PEER_CONNECT] = on_connect, [PEER_TO] = on_to,
 	[PEER_MODIFY] = on_modify, [PEER_QUERY] = on_query, [PEER_DESTROY_QP] = on_destroy_qp,
 	[PEER_POST] = on_post, [PEER_POST_RECV] = on_post_recv, [PEER_AWAIT] = on_await,
 	[PEER_GLANCE] = on_glance, [PEER_EVENT] = on_event, [PEER_REGISTER] = on_register,
@@ -331,6 +337,24 @@ int peer_destroy_qp(struct peer *p)
 
 	call(p, &m);
 	return m.err;
+}
+
+static int mcast(struct peer *p, const union ibv_gid *gid, bool attaches)
+{
+	struct peer_message m = { .op = PEER_MCAST, .arg = { attaches }, .u.info.gid = *gid };
+
+	call(p, &m);
+	return m.err;
+}
+
+int peer_attach(struct peer *p, const union ibv_gid *gid)
+{
+	return mcast(p, gid, true);
+}
+
+int peer_detach(struct peer *p, const union ibv_gid *gid)
+{
+	return mcast(p, gid, false);
 }
 
 int peer_post(struct peer *p, const struct work *work)

@@ -26,6 +26,7 @@ enum peer_op {
 	PEER_REGISTER, PEER_DEREGISTER, PEER_READ, PEER_FILL, PEER_DIFFERS, PEER_UNMAP,
 	PEER_SRQ_MODIFY, PEER_SRQ_QUERY, PEER_SRQ_DESTROY,
 	PEER_WINDOW, PEER_SWAP_QP,
+	PEER_MCAST,
 	PEER_OP_COUNT
 };
 
@@ -68,6 +69,8 @@ int peer_modify(struct peer *p, const struct ibv_qp_attr *attr, int mask);
 int peer_query(struct peer *p, struct ibv_qp_attr *out);
 enum ibv_qp_state peer_state(struct peer *p);
 int peer_destroy_qp(struct peer *p);
+int peer_attach(struct peer *p, const union ibv_gid *gid);
+int peer_detach(struct peer *p, const union ibv_gid *gid);
 int peer_post(struct peer *p, const struct work *work);
 int peer_post_recv(struct peer *p, const struct work *work);
 void peer_await(struct peer *p, enum end_queue queue, struct done *out);
