@@ -73,6 +73,27 @@ void records_scan(struct engine *e)
 	}
 }
 
+/* One in RESET has nothing posted, and no way to ERR. */
+static void qp_break(struct engine *e, struct emu_qp *qp)
+{
+	if (qp->state == QP_RESET)
+		return;
+	qp_state_set(qp, QP_ERR);
+	qp->work |= QP_WORK_FLUSH;
+	engine_qp_kick(e, qp);
+}
+
+void engine_fail(struct engine *e)
+{
+	for (uint32_t block = 0; block < NUMBER_BLOCKS; block++) {
+		void **qps = e->dev->qpns.block[block];
+
+		for (uint32_t i = 0; qps && i < NUMBER_BLOCK; i++)
+			if (qps[i])
+				qp_break(e, qps[i]);
+	}
+}
+
 void doorbells_take(struct engine *e)
 {
 	struct doorbell_ring *ring = &e->doorbells;
@@ -208,6 +229,7 @@ void engine_posted_recv(struct engine *e, uint32_t qpn)
 void engine_enter(struct engine *e)
 {
 	pthread_mutex_lock(&e->dev->lock);
+	look_outside(e);
 	pages_scan(e);
 	engine_drive(e);
 }

@@ -67,6 +67,7 @@ static int sleep_for_event(struct doze *d)
 		if (error)
 			break;
 		pthread_mutex_lock(&e->dev->lock);
+		look_outside(e);
 		drive_and_unlock(e);
 	}
 	return error;

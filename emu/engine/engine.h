@@ -75,11 +75,21 @@ int engine_doze(struct engine *e, int fd);
 /* No lock held.  Nobody sleeps there any more. */
 void engine_doze_stop(struct engine *e);
 
+/*
+ * Lock held.  @look is called, with the lock, by every command and whenever the NIC thread or a
+ * sleeper in its place has woken up: something outside may have changed.  It returns true if it
+ * raised events.
+ */
+void engine_look_with(struct engine *e, bool (*look)(void *ctx), void *ctx);
+/* Lock held.  The device has broken: every QP fails, and what was posted is flushed. */
+void engine_fail(struct engine *e);
+
 /* No lock held; around control commands: lock, and unlock after running what they left. */
 void engine_enter(struct engine *e);
 void engine_leave(struct engine *e);
 
-/* The NIC thread.  Started with the first open file, stopped with the last.  0 or -errno */
+/* The NIC thread.  Lock held for starting; again does nothing.  0 or -errno */
 int engine_nic_start(struct engine *e);
+bool engine_nic_runs(const struct engine *e);
 void engine_nic_stop(struct engine *e);
 #endif

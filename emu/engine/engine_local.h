@@ -56,6 +56,9 @@ struct engine {
 	_Atomic bool wants_look;		/* there is something new to look at */
 	uint32_t scan_leased, scan_first, scan_last;	/* blocks of QPs: records_scan() */
 
+	bool (*look)(void *ctx);		/* see engine_look_with() */
+	void *look_ctx;
+
 	uint64_t progress;			/* packets taken and completions written, ever */
 	uint64_t progress_seen;			/* at the last lend */
 	unsigned idle_lends;			/* since then, one after the other */
@@ -113,6 +116,7 @@ enum wire_sent mcast_send(struct engine *e, const struct ib_packet *p);
 
 /* page.c */
 void pages_scan(struct engine *e);
+void look_outside(struct engine *e);		/* the clock, and who set the port */
 
 /* engine.c */
 bool arrive(struct engine *e, struct emu_qp *qp, const struct ib_packet *p);

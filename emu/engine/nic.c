@@ -71,6 +71,7 @@ static void look(struct nic *nic, uint64_t now_ns, bool is_busy)
 {
 	struct engine *e = nic->e;
 
+	look_outside(e);
 	pages_scan(e);
 	if (now_ns < nic->look_at_ns && !atomic_load(&e->wants_look))
 		return;
@@ -165,6 +166,11 @@ int engine_nic_start(struct engine *e)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	e->has_thread = !error;
 	return -error;
+}
+
+bool engine_nic_runs(const struct engine *e)
+{
+	return e->has_thread;
 }
 
 void engine_nic_stop(struct engine *e)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Pages that programs read and write by themselves: what they wrote into doorbell pages, and
- * the time in clock pages.
+ * Looking at what nobody tells of: what programs wrote into doorbell pages, the time that they
+ * read in clock pages, and what somebody outside did to the port.
  *
  * A doorbell page is memory that nobody is told about when it changes, so somebody has to look.
  * What is found counts as a ring only if it was news: the patched operations write there too, and
@@ -59,9 +59,21 @@ static void page_look_arm(struct engine *e, struct doorbell_page *page)
 	e->page_rings += was_armed != (cq->arm != CQ_NOT_ARMED) || arm_sn != cq->arm_sn;
 }
 
-void pages_scan(struct engine *e)
+void look_outside(struct engine *e)
 {
 	clock_refresh(e->dev);
+	if (e->look && e->look(e->look_ctx))
+		doze_tell(e);
+}
+
+void engine_look_with(struct engine *e, bool (*look)(void *ctx), void *ctx)
+{
+	e->look = look;
+	e->look_ctx = ctx;
+}
+
+void pages_scan(struct engine *e)
+{
 	for (unsigned i = 0; i < e->page_count; i++) {
 		page_look(e, &e->page[i]);
 		page_look_arm(e, &e->page[i]);

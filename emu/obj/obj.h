@@ -68,6 +68,7 @@ struct emu_dev {
 	uint16_t lid;			/* 0: the port is addressed by GIDs only */
 	struct emu_port port;
 	struct mcast mcast;
+	_Atomic bool is_fatal;		/* broken for good: files answer EIO */
 	uint64_t (*now_ns)(void);	/* the injected clock, monotonic */
 	/* A cheap one that lags by up to coarse_lag_ns; NULL: none. */
 	uint64_t (*coarse_now_ns)(void);

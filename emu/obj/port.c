@@ -25,9 +25,9 @@ void port_pkey_apply(struct emu_qp *qp)
 	qp->resp->pkey = qp->pkey;
 }
 
-void port_event(struct emu_dev *dev, uint32_t type)
+void device_event(struct emu_dev *dev, unsigned port, uint32_t type)
 {
-	struct event_async event = { .element = PORT_NUMBER, .type = type };
+	struct event_async event = { .element = port, .type = type };
 
 	channels_push(&dev->async, &event, &dev->port);
 }
@@ -125,5 +125,5 @@ void port_change(struct emu_dev *dev, const struct port_change *to, bool is_told
 	qps_follow(dev);
 	for (size_t i = 0; i < DIFFERENCES; i++)
 		if (has[i])
-			port_event(dev, differences[i].event);
+			device_event(dev, PORT_NUMBER, differences[i].event);
 }

@@ -40,8 +40,8 @@ struct port_change {
 };
 /* Changes the port and its QPs; tells the async files of every difference if @is_told. */
 void port_change(struct emu_dev *dev, const struct port_change *to, bool is_told);
-/* An event about the port: EVENT_PORT_ERR and so on. */
-void port_event(struct emu_dev *dev, uint32_t type);
+/* An event that is no object's, about a port or (0) about all of the device. */
+void device_event(struct emu_dev *dev, unsigned port, uint32_t type);
 
 /* The QP's partition is the one at its index of the table. */
 void port_pkey_apply(struct emu_qp *qp);

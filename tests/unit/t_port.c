@@ -151,10 +151,10 @@ Test(port, a_flap_that_nobody_saw_is_still_told)
 	port_change(&w->dev, &to, false);	/* silently */
 	CHECK_INT(next_event(b.fd), -1);
 	CHECK_INT(w->dev.lid, 9);
-	port_event(&w->dev, EVENT_DEVICE_FATAL);
+	device_event(&w->dev, 1, EVENT_DEVICE_FATAL);
 	CHECK_INT(next_event(b.fd), EVENT_DEVICE_FATAL);
 	channel_destroy(b.channel);
-	port_event(&w->dev, EVENT_DEVICE_FATAL);
+	device_event(&w->dev, 1, EVENT_DEVICE_FATAL);
 }
 
 Test(port, qps_follow_the_tables)
