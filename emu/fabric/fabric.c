@@ -155,6 +155,7 @@ void fabric_clean_or_remove(const struct fabric *f)
 	if (!fabric_all_exit(f->segment))
 		return;
 	fabric_remove_files(f->dir);
+	fabric_remove_default_ports(f->dir);
 	fabric_place_remove(f->dir);
 }
 

@@ -269,7 +269,7 @@ static int remove_if_default(const char *dir, unsigned node, void *ctx)
 }
 
 /* A file for one host is needed as long as there is one for all that says something else. */
-static void remove_defaults(const char *dir)
+void fabric_remove_default_ports(const char *dir)
 {
 	struct fabric_port port;
 	char path[512];
@@ -283,7 +283,6 @@ static void remove_defaults(const char *dir)
 
 static void leave_locked(struct fabric *f, int fd)
 {
-	remove_defaults(f->dir);
 	/* The last member may have taken the segment along, and this is another one. */
 	if (f->segment)
 		munmap(f->segment, sizeof *f->segment);

@@ -143,6 +143,8 @@ void fabric_sweep_leases(struct fabric_segment *s);	/* of numbers and in groups 
 void fabric_sweep_files(struct fabric_segment *s, const char *dir);
 /* The files of members, also of those that are there. */
 void fabric_remove_files(const char *dir);
+/* Of ports as new; while members are there they may still have to read when things happened. */
+void fabric_remove_default_ports(const char *dir);
 bool fabric_is_empty(const struct fabric_segment *s);
 /* Nobody sits here, or only members who have said that their process ends. */
 bool fabric_all_exit(const struct fabric_segment *s);
