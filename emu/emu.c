@@ -22,6 +22,7 @@
 #include "emu/lenders.h"
 #include "emu/mem/mem.h"
 #include "emu/obj/obj.h"
+#include "emu/port.h"
 #include "emu/self.h"
 #include "emu/share/share.h"
 #include "emu/uverbs/uverbs.h"
@@ -41,6 +42,7 @@ struct emu_function {
 	struct share *share;		/* NULL: peers can't execute here, nor we there */
 	struct engine *engine;
 	pid_t pid;
+	struct port_watch port;
 	int cq_blocks, pd_blocks;	/* handed out; nobody else sees these numbers */
 };
 
@@ -144,15 +146,7 @@ static void dev_fill(struct emu_function *f, const struct emu_identity *id)
 	strcpy(dev->name, EMU_DEVICE_NAME);
 	dev->node_guid = id->node_guid;
 	memcpy(dev->mac, id->mac, sizeof dev->mac);
-	dev->lid = id->profile->link == HW_LINK_INFINIBAND ? hw_lid(id->node_guid) : 0;
 	port_begin(dev);
-	dev->gid_count = id->gid_count;
-	for (unsigned i = 0; i < id->gid_count; i++) {
-		memcpy(dev->gid[i].raw, id->gid[i].raw, sizeof dev->gid[i].raw);
-		dev->gid[i].type = id->gid[i].type;
-		dev->gid[i].netdev_ifindex = id->gid[i].netdev_ifindex;
-		memcpy(dev->gid[i].netdev, id->gid[i].netdev, sizeof dev->gid[i].netdev);
-	}
 	dev->now_ns = now_ns;
 	dev->wall_offset_ns = wall_offset_ns();
 	coarse_clock_begin(dev);
@@ -164,18 +158,14 @@ static void dev_fill(struct emu_function *f, const struct emu_identity *id)
 
 static int fabric_begin(struct emu_function *f, const struct emu_identity *id)
 {
-	uint8_t gid[sizeof id->gid / sizeof *id->gid + 1][16];
+	uint8_t gid[FABRIC_GIDS_MAX][16];
 	struct fabric_config config = {
 		.name = self_env("VERBENA_FABRIC"),
 		.gid = (const uint8_t (*)[16])gid,
-		.gid_count = id->gid_count,
+		.gid_count = port_gids(id, gid),
 	};
 	char what[96];
 
-	for (unsigned i = 0; i < id->gid_count; i++)
-		memcpy(gid[i], id->gid[i].raw, 16);
-	if (f->dev.lid)
-		ib_lid_as_gid(f->dev.lid, gid[config.gid_count++]);
 	snprintf(what, sizeof what, "fabric \"%s\"", config.name ? config.name : "default");
 	return emu_complain(what, fabric_join(&config, &f->fabric));
 }
@@ -270,6 +260,8 @@ static int engine_begin(struct emu_function *f)
 	if (error)
 		return error;
 	f->dev.engine = f->engine;
+	port_watch_begin(&f->port, &f->dev, f->fabric);
+	engine_look_with(f->engine, port_watch_look, &f->port);
 	return 0;
 }
 
@@ -304,6 +296,7 @@ static int function_create(const struct emu_identity *id, struct emu_function **
 	if (!f)
 		return emu_complain("memory", -ENOMEM);
 	f->pid = getpid();
+	f->port.base = *id;
 	dev_fill(f, id);
 	error = emu_complain("fault handlers", mem_guard_init());
 	if (!error)
@@ -437,7 +430,7 @@ void emu_rings_itself(struct uv_file *uv)
 static int open_locked(struct uv_file **out)
 {
 	struct emu_identity id;
-	int error = emu_identity(&id);
+	int error = self_identity(&id);
 
 	if (function && !lenders_are_admitted())
 		fork_child();		/* of a fork that did not call it */
@@ -445,6 +438,8 @@ static int open_locked(struct uv_file **out)
 		error = emu_complain("contexts", -EMFILE);
 	if (!error && !function)
 		error = function_create(&id, &function);
+	if (!error && function->dev.is_fatal)
+		error = emu_complain("device", -EIO);
 	if (error)
 		return error;
 	error = emu_complain("context", uv_file_open(&function->dev, out));
@@ -513,7 +508,7 @@ static bool file_is_open(const struct uv_file *file)
 	bool is_open;
 
 	pthread_mutex_lock(&life);
-	is_open = file_find(file);
+	is_open = file_find(file) && !function->dev.is_fatal;
 	pthread_mutex_unlock(&life);
 	return is_open;
 }
@@ -586,6 +581,20 @@ void emu_armed(struct uv_file *file, uint32_t cq_handle)
 		return;
 	engine_armed(e, cqn < 0 ? UINT32_MAX : (uint32_t)cqn);	/* it also runs what was rung */
 	lender_leave();
+}
+
+void emu_awaits_events(struct uv_file *file)
+{
+	int held = cancel_hold();
+
+	pthread_mutex_lock(&life);
+	if (file_find(file)) {
+		engine_enter(function->engine);
+		complain("start", "thread", engine_nic_start(function->engine));
+		engine_leave(function->engine);
+	}
+	pthread_mutex_unlock(&life);
+	cancel_release(held);
 }
 
 void emu_clock_refresh(struct uv_file *file)

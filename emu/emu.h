@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define EMU_PKEYS_MAX	128
+
 struct hw_profile;
 struct uv_file;
 
@@ -36,8 +38,15 @@ struct emu_identity {
 		char netdev[16];
 	} gid[32];
 	uint8_t mac[6];
+	struct emu_identity_port {	/* as it is now, see emu_identity_stamp() */
+		bool is_down;
+		uint16_t lid, sm_lid;	/* 0: addressed by GIDs only */
+		uint16_t pkey[EMU_PKEYS_MAX];
+	} port;
 };
 int emu_identity(struct emu_identity *out);
+/* Another number when emu_identity() may tell something else: GIDs and port can be changed. */
+uint64_t emu_identity_stamp(void);
 
 /* Say on stderr that the device can't be opened: libibverbs tells its caller no more than an
  * errno, and often another one.  The same @error is told once until an open works, because
@@ -57,6 +66,9 @@ int emu_mmap(struct uv_file *file, void *hint, size_t bytes, int prot, int flags
  * ring without telling; so is one whose queues the program got from the driver, for ever. */
 void emu_patched(struct uv_file *file);		/* its posts and polls call the functions below */
 void emu_rings_itself(struct uv_file *file);
+
+/* The user of @file wants to hear of events, also of those that nothing here leads to. */
+void emu_awaits_events(struct uv_file *file);
 
 /* Lend time.  Cheap; safe at any moment and for any number. */
 void emu_rang(uint32_t qpn);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "emu/identity.h"
+#include "emu/obj/port.h"
 #include "hw-models/profile.h"
 
 enum { GID_IB, GID_ROCE_V1, GID_ROCE_V2 };
@@ -210,6 +211,15 @@ static void gid_fill_infiniband(struct emu_identity *id)
 	gid_add(id, gid, GID_IB, &no_netdev);
 }
 
+static void port_fill(struct emu_identity *id)
+{
+	id->port = (struct emu_identity_port){ .pkey = { PORT_PKEY_DEFAULT } };
+	if (id->profile->link != HW_LINK_INFINIBAND)
+		return;
+	id->port.lid = hw_lid(id->node_guid);
+	id->port.sm_lid = PORT_SM_LID_DEFAULT;
+}
+
 void identity_fill(const struct identity_host *host, struct emu_identity *out)
 {
 	struct netdev chosen = netdev_choose(host->addresses);
@@ -224,10 +234,79 @@ void identity_fill(const struct identity_host *host, struct emu_identity *out)
 	mac_fill(host, link, out->mac);
 	out->node_guid = guid_of(out->mac);
 	out->gid_count = 0;
+	port_fill(out);
 	if (out->profile->link == HW_LINK_INFINIBAND)
 		gid_fill_infiniband(out);
 	else
 		gid_fill_roce(host, chosen.rank > 0, out, &netdev);
+}
+
+/* --- what was changed from outside --- */
+
+static bool is_empty(const struct emu_identity *id, unsigned index)
+{
+	static const uint8_t none[16];
+
+	return index >= id->gid_count || !memcmp(id->gid[index].raw, none, sizeof none);
+}
+
+static void gid_remove(struct emu_identity *id, const uint8_t gid[16])
+{
+	for (unsigned i = 0; i < id->gid_count; i++)
+		if (!memcmp(id->gid[i].raw, gid, 16))
+			id->gid[i] = (struct emu_identity_gid){ .type = GID_IB };
+	while (id->gid_count && is_empty(id, id->gid_count - 1))
+		id->gid_count--;
+}
+
+/* Where @count entries in a row are free, at a multiple of @count; the table's end: nowhere. */
+static unsigned gid_place(const struct emu_identity *id, unsigned count)
+{
+	unsigned end = sizeof id->gid / sizeof *id->gid, at = 0;
+
+	if (id->profile->gid_table && id->profile->gid_table < end)
+		end = id->profile->gid_table;
+	for (; at + count <= end; at += count)
+		if (is_empty(id, at) && is_empty(id, at + count - 1))
+			return at;
+	return sizeof id->gid / sizeof *id->gid;
+}
+
+static void gid_insert(struct emu_identity *id, const uint8_t gid[16],
+		       const struct emu_identity_gid *netdev)
+{
+	bool is_infiniband = id->profile->link == HW_LINK_INFINIBAND;
+	unsigned at = gid_place(id, is_infiniband ? 1 : 2), count = id->gid_count;
+
+	if (at == sizeof id->gid / sizeof *id->gid || gid_is_known(id, gid))
+		return;
+	id->gid_count = at;
+	if (is_infiniband)
+		gid_add(id, gid, GID_IB, netdev);
+	else
+		gid_add_pair(id, gid, netdev);
+	if (id->gid_count < count)
+		id->gid_count = count;
+}
+
+void identity_set_port(struct emu_identity *id, const struct fabric_port *set)
+{
+	const struct emu_identity_gid netdev = id->gid[0];
+
+	id->port.is_down = set->is_down;
+	for (uint32_t i = 0; i < set->gid_change_count && i < FABRIC_GID_CHANGES_MAX; i++) {
+		if (set->gid_change[i].is_removal)
+			gid_remove(id, set->gid_change[i].gid);
+		else
+			gid_insert(id, set->gid_change[i].gid, &netdev);
+	}
+	if (id->profile->link != HW_LINK_INFINIBAND)
+		return;
+	if (set->lid)
+		id->port.lid = set->lid;
+	if (set->sm_lid)
+		id->port.sm_lid = set->sm_lid;
+	memcpy(id->port.pkey, set->pkey, sizeof id->port.pkey);
 }
 
 int identity_node_parse(const char *text, unsigned *out)

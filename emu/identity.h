@@ -11,6 +11,7 @@
 #include <ifaddrs.h>
 #include <stdint.h>
 #include "emu/emu.h"
+#include "emu/fabric/port.h"
 
 #define IDENTITY_NODE_MAX 250
 
@@ -23,6 +24,8 @@ struct identity_host {
 
 /* Fills all of @out but the profile, which the caller has set. */
 void identity_fill(const struct identity_host *host, struct emu_identity *out);
+/* What was set from outside.  An Ethernet port has neither LIDs nor more than one P_Key. */
+void identity_set_port(struct emu_identity *id, const struct fabric_port *set);
 
 /* A number in 1..IDENTITY_NODE_MAX; NULL and "" are 0.  -EINVAL */
 int identity_node_parse(const char *text, unsigned *out);

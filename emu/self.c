@@ -90,7 +90,7 @@ static int identity_read(struct emu_identity *out)
 }
 
 /* Read once, so that sysfs and the device tell the same story, and a complaint is made once. */
-int emu_identity(struct emu_identity *out)
+int self_identity(struct emu_identity *out)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static struct emu_identity known;
@@ -107,4 +107,38 @@ int emu_identity(struct emu_identity *out)
 	pthread_mutex_unlock(&lock);
 	cancel_release(held);
 	return error;
+}
+
+static unsigned node(void)
+{
+	unsigned number = 0;
+
+	identity_node_parse(self_env("VERBENA_NODE"), &number);
+	return number;
+}
+
+void self_port(struct fabric_port *out)
+{
+	int held = cancel_hold();
+
+	if (fabric_port_read(self_env("VERBENA_FABRIC"), node(), out))
+		fabric_port_default(out);	/* joining that fabric will fail */
+	cancel_release(held);
+}
+
+int emu_identity(struct emu_identity *out)
+{
+	struct fabric_port port;
+	int error = self_identity(out);
+
+	if (error)
+		return error;
+	self_port(&port);
+	identity_set_port(out, &port);
+	return 0;
+}
+
+uint64_t emu_identity_stamp(void)
+{
+	return fabric_port_stamp(self_env("VERBENA_FABRIC"), node());
 }

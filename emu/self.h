@@ -8,9 +8,15 @@
 #define EMU_SELF_H
 #include <stdbool.h>
 #include "emu/emu.h"
+#include "emu/fabric/port.h"
 
 /* A variable; NULL also if it is empty. */
 const char *self_env(const char *name);
 bool self_env_is_set(const char *name);			/* and is not "0" */
 bool self_env_says(const char *name, const char *word);
+
+/* emu_identity() before anybody changed anything. */
+int self_identity(struct emu_identity *out);
+/* What was set of this host's port. */
+void self_port(struct fabric_port *out);
 #endif

@@ -387,6 +387,23 @@ SHIM_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq
 	return -1;
 }
 
+/* What is waited for may come from outside, and without a QP nobody else would look. */
+SHIM_EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+{
+	int (*verb)(struct ibv_context *, struct ibv_async_event *) =
+		find_verb("ibv_get_async_event", "IBVERBS_1.1", LIBIBVERBS);
+	struct shim_file *file = files_known(context->cmd_fd);
+
+	if (!verb)
+		return -1;
+	if (file) {
+		if (files_device(file))
+			emu_awaits_events(files_device(file));
+		files_put(file);
+	}
+	return verb(context, event);
+}
+
 /* Every user of an extended QP gets it from here. */
 SHIM_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 {

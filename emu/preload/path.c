@@ -94,6 +94,7 @@ static bool refuse(int error)
 bool shim_path_map(struct shim_path *p, const char *path)
 {
 	struct path_match match = path_match(path);
+	char buffer[TREE_ROOT_BYTES];
 	const char *root;
 	int length;
 
@@ -101,7 +102,7 @@ bool shim_path_map(struct shim_path *p, const char *path)
 		return true;
 	if (match.kind == PATH_HIDDEN)
 		return refuse(ENOENT);
-	root = tree_root();
+	root = tree_root(buffer, sizeof buffer);
 	if (!root)
 		return false;
 	length = snprintf(p->text, sizeof p->text, "%s%s%s", root, match.tree, match.rest);

@@ -21,7 +21,7 @@
 #include "include/base/cancel.h"
 #include "include/base/file_limit.h"
 
-#define ROOT_BYTES	256
+#define ROOT_BYTES	TREE_ROOT_BYTES
 
 /* 64-bit FNV-1a. */
 struct hash { uint64_t value; };
@@ -224,24 +224,40 @@ static int make_somewhere(char *out, unsigned bytes)
 	return emu_complain("its sysfs directory, last tried in /tmp", error);
 }
 
-const char *tree_root(void)
+/* The tree that was made last, and for what; what would not work is not tried again. */
+static struct {
+	pthread_mutex_t lock;
+	bool is_tried;
+	int error;
+	uint64_t stamp;
+	char root[ROOT_BYTES];
+} made = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static int root_locked(char *out, unsigned bytes)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static char root[ROOT_BYTES];
-	static int state = 1;		/* 1: not tried, 0: made, negative: will not work */
+	uint64_t stamp = emu_identity_stamp();
 
-	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == 1) {
-		int held = cancel_hold();
-
-		pthread_mutex_lock(&lock);
-		if (state == 1)
-			__atomic_store_n(&state, make_somewhere(root, sizeof root),
-					 __ATOMIC_RELEASE);
-		pthread_mutex_unlock(&lock);
-		cancel_release(held);
+	if (!made.is_tried || (!made.error && made.stamp != stamp)) {
+		made.error = make_somewhere(made.root, sizeof made.root);
+		made.stamp = stamp;
+		made.is_tried = true;
 	}
-	if (state == 0)
-		return root;
-	errno = -state;
+	if (!made.error && snprintf(out, bytes, "%s", made.root) >= (int)bytes)
+		return -ENAMETOOLONG;
+	return made.error;
+}
+
+const char *tree_root(char *out, unsigned bytes)
+{
+	int held = cancel_hold();
+	int error;
+
+	pthread_mutex_lock(&made.lock);
+	error = root_locked(out, bytes);
+	pthread_mutex_unlock(&made.lock);
+	cancel_release(held);
+	if (!error)
+		return out;
+	errno = -error;
 	return NULL;
 }

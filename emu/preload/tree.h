@@ -3,7 +3,8 @@
  * The emulated part of sysfs, as ordinary files.
  *
  * One tree serves all processes of a user that see the same NIC: its name is a hash of its
- * contents, and it appears complete by one rename.
+ * contents, and it appears complete by one rename.  When the port changes there is another one; a
+ * directory that a program has open goes on to tell what was.
  */
 #ifndef EMU_PRELOAD_TREE_H
 #define EMU_PRELOAD_TREE_H
@@ -11,8 +12,11 @@
 
 struct emu_identity;
 
-/* The directory that stands for /sys, made at the first call; NULL and errno. */
-const char *tree_root(void);
+#define TREE_ROOT_BYTES	256
+
+/* The directory that stands for /sys as it is now, made if it is not there: @out, or NULL and
+ * errno. */
+const char *tree_root(char *out, unsigned bytes);
 
 /* One file of the tree.  @text is its content, with @is_link the target of a symbolic link. */
 typedef int tree_emit_fn(void *ctx, const char *path, const char *text, bool is_link);

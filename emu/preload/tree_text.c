@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 #include "emu/emu.h"
 #include "emu/preload/path.h"
@@ -58,8 +59,6 @@ static const struct { const char *path, *text; } fixed_files[] = {
 	{ IBDEV "/node_type",			"1: CA\n" },
 	{ IBDEV "/node_desc",			"verbena " EMU_DEVICE_NAME "\n" },
 	{ IBDEV "/hw_rev",			"0\n" },
-	{ PORT "/state",			"4: ACTIVE\n" },
-	{ PORT "/phys_state",			"5: LinkUp\n" },
 	{ PORT "/lid_mask_count",		"0\n" },
 	{ PORT "/sm_sl",			"0\n" },
 	{ FUNCTION "/vendor",			"0x15b3\n" },
@@ -146,6 +145,8 @@ static void tell_gids(struct teller *t)
 
 	for (unsigned i = 0; i < id->gid_count; i++) {
 		tell_gid_text(t, i, id->gid[i].raw);
+		if (!memcmp(id->gid[i].raw, empty, sizeof empty))
+			continue;
 		snprintf(path, sizeof path, PORT "/gid_attrs/types/%u", i);
 		tell(t, path, "%s\n", id->gid[i].type == 2 ? "RoCE v2" : "IB/RoCE v1");
 		if (!id->gid[i].netdev[0])
@@ -161,9 +162,9 @@ static void tell_pkeys(struct teller *t)
 {
 	char path[128];
 
-	for (unsigned i = 0; i < t->id->profile->pkey_table; i++) {
+	for (unsigned i = 0; i < t->id->profile->pkey_table && i < EMU_PKEYS_MAX; i++) {
 		snprintf(path, sizeof path, PORT "/pkeys/%u", i);
-		tell(t, path, "%s\n", i ? "0x0000" : "0xffff");
+		tell(t, path, "0x%04x\n", (unsigned)t->id->port.pkey[i]);
 	}
 }
 
@@ -208,8 +209,11 @@ static void tell_device(struct teller *t)
 	     (unsigned)(p->fw_ver >> 16) & 0xffff, (unsigned)p->fw_ver & 0xffff);
 	tell(t, PORT "/link_layer", "%s\n", is_infiniband ? "InfiniBand" : "Ethernet");
 	tell(t, PORT "/cap_mask", "0x%08x\n", p->port_cap_flags);
-	tell(t, PORT "/lid", "0x%x\n", is_infiniband ? hw_lid(t->id->node_guid) : 0u);
-	tell(t, PORT "/sm_lid", "0x%x\n", is_infiniband ? 1u : 0u);
+	tell(t, PORT "/lid", "0x%x\n", (unsigned)t->id->port.lid);
+	tell(t, PORT "/sm_lid", "0x%x\n", (unsigned)t->id->port.sm_lid);
+	tell(t, PORT "/state", "%s\n", t->id->port.is_down ? "1: DOWN" : "4: ACTIVE");
+	tell(t, PORT "/phys_state", "%s\n", !t->id->port.is_down ? "5: LinkUp" :
+	     is_infiniband ? "2: Polling" : "3: Disabled");
 }
 
 int tree_describe(const struct emu_identity *id, tree_emit_fn *emit, void *ctx)

@@ -189,7 +189,8 @@ SHIM_EXPORT ssize_t readlinkat(int dir_fd, const char *path, char *out, size_t b
 /* In the tree the answer is told as the path it stands for, so that it looks like sysfs. */
 static void tell_as_sysfs(char *path)
 {
-	const char *root = tree_root();
+	char buffer[TREE_ROOT_BYTES];
+	const char *root = tree_root(buffer, sizeof buffer);
 	size_t length = root ? strlen(root) : 0;
 
 	if (!root || strncmp(path, root, length) || path[length] != '/')

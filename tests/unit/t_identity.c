@@ -280,3 +280,100 @@ Test(identity, node_numbers_are_1_to_250)
 		cr_expect_eq(node, row[i].node, "row %zu", i);
 	}
 }
+
+/* --- what was changed from outside --- */
+
+static void gid_change(struct fabric_port *set, bool is_removal, const char *text)
+{
+	struct fabric_gid_change *change = &set->gid_change[set->gid_change_count++];
+
+	change->is_removal = is_removal;
+	cr_assert_eq(inet_pton(AF_INET6, text, change->gid), 1);
+}
+
+/* Index of a GID, -1: not there. */
+static int gid_index(const struct emu_identity *id, const char *text)
+{
+	for (unsigned i = 0; i < id->gid_count; i++)
+		if (!strcmp(gid_text(id, i), text))
+			return (int)i;
+	return -1;
+}
+
+Test(identity, gids_come_and_go_and_others_keep_their_index)
+{
+	struct emu_identity id = identity_of(NULL, 3);
+	struct fabric_port set;
+
+	fabric_port_default(&set);
+	cr_assert_eq(id.gid_count, 4);
+	gid_change(&set, false, "::ffff:10.0.0.7");
+	gid_change(&set, false, "2001:db8::1");
+	gid_change(&set, false, "::ffff:10.0.0.7");		/* known */
+	gid_change(&set, true, "::ffff:10.0.0.7");
+	gid_change(&set, true, "::ffff:10.86.0.3");		/* one of the host's own */
+	gid_change(&set, true, "2001:db8::99");			/* unknown */
+	identity_set_port(&id, &set);
+	cr_assert_eq(id.gid_count, 8);
+	cr_assert_eq(gid_index(&id, "2001:db8::1"), 6);
+	cr_assert_eq(id.gid[6].type, 1);
+	cr_assert_eq(id.gid[7].type, 2);
+	cr_assert_eq(gid_index(&id, "::ffff:10.86.0.3"), -1);
+	cr_assert_str_eq(gid_text(&id, 2), "::");
+	gid_change(&set, false, "2001:db8::2");
+	gid_change(&set, true, "2001:db8::1");
+	id = identity_of(NULL, 3);
+	identity_set_port(&id, &set);
+	cr_assert_eq(gid_index(&id, "2001:db8::2"), 2, "the first free pair");
+	cr_assert_eq(id.gid_count, 4);
+}
+
+Test(identity, a_gid_table_that_is_full_takes_no_more)
+{
+	struct emu_identity id = identity_of(NULL, 3);
+	struct fabric_port set;
+	char text[32];
+
+	fabric_port_default(&set);
+	for (unsigned i = 0; i < 20; i++) {
+		snprintf(text, sizeof text, "2001:db8::%x", i + 1);
+		gid_change(&set, false, text);
+	}
+	identity_set_port(&id, &set);
+	cr_assert_eq(id.gid_count, 32);
+	cr_assert_eq(gid_index(&id, "2001:db8::e"), 30);
+	cr_assert_eq(gid_index(&id, "2001:db8::f"), -1);
+}
+
+Test(identity, lids_and_partitions_are_of_infiniband)
+{
+	struct emu_identity id = identity_of(NULL, 3);
+	struct fabric_port set;
+
+	fabric_port_default(&set);
+	set.lid = 70;
+	set.sm_lid = 71;
+	set.pkey[1] = 0x8001;
+	set.is_down = 1;
+	cr_assert_eq(id.port.lid, 0);
+	identity_set_port(&id, &set);
+	cr_assert_eq(id.port.lid, 0);
+	cr_assert_eq(id.port.sm_lid, 0);
+	cr_assert_eq(id.port.pkey[1], 0);
+	cr_assert(id.port.is_down);
+
+	id.profile = &infiniband;
+	identity_fill(&(struct identity_host){ .node = 3 }, &id);
+	cr_assert_eq(id.port.lid, hw_lid(id.node_guid));
+	cr_assert_eq(id.port.sm_lid, 1);
+	cr_assert_eq(id.port.pkey[0], 0xffff);
+	cr_assert(!id.port.is_down);
+	gid_change(&set, false, "2001:db8::1");
+	identity_set_port(&id, &set);
+	cr_assert_eq(id.port.lid, 70);
+	cr_assert_eq(id.port.sm_lid, 71);
+	cr_assert_eq(id.port.pkey[1], 0x8001);
+	cr_assert_eq(id.gid_count, 2);
+	cr_assert_eq(gid_index(&id, "2001:db8::1"), 1);
+	cr_assert_eq(id.gid[1].type, 0);
+}

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include "emu/emu.h"
+#include "emu/fabric/port.h"
 #include "shim_world.h"
 
 #define IB	"/sys/class/infiniband"
@@ -78,6 +79,36 @@ Test(preload_path, gids_of_sysfs_are_those_of_the_device)
 	}
 	snprintf(path, sizeof path, PORT "/gids/%u", id.gid_count);
 	cr_expect_str_eq(line_of(path), "0000:0000:0000:0000:0000:0000:0000:0000");
+}
+
+static int set_down(void *ctx, struct fabric_port *port)
+{
+	port->is_down = *(const unsigned *)ctx;
+	return 0;
+}
+
+static void port_set(unsigned is_down)
+{
+	struct fabric *visitor;
+
+	cr_assert_eq(fabric_ports_change(getenv("VERBENA_FABRIC"), 0, set_down, &is_down,
+					 &visitor), 0);
+	fabric_visit_end(visitor);
+}
+
+Test(preload_path, sysfs_follows_the_port)
+{
+	char fabric[64];
+
+	snprintf(fabric, sizeof fabric, "unit-sysfs-%d", (int)getpid());
+	setenv("VERBENA_FABRIC", fabric, 1);
+	cr_expect_str_eq(line_of(PORT "/state"), "4: ACTIVE");
+	port_set(1);
+	cr_expect_str_eq(line_of(PORT "/state"), "1: DOWN");
+	cr_expect_str_eq(line_of(PORT "/phys_state"), "3: Disabled");
+	port_set(0);
+	cr_expect_str_eq(line_of(PORT "/state"), "4: ACTIVE");
+	cr_expect_str_eq(line_of(PORT "/phys_state"), "5: LinkUp");
 }
 
 Test(preload_path, directories_list_one_device)
