@@ -9,9 +9,14 @@
 
 static const char help_text[] =
 	"usage: verbena run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
+	"       verbena port [show | up | down | reset | lid N | sm N | reregister]\n"
+	"       verbena pkey add | del P_KEY\n"
+	"       verbena gid add | del ADDRESS\n"
+	"       verbena device fatal\n"
 	"       verbena --help | --version\n"
 	"\n"
-	"Runs COMMAND with an emulated RDMA NIC as its only RDMA device.\n"
+	"Runs COMMAND with an emulated RDMA NIC as its only RDMA device; the others change what\n"
+	"such NICs see of their network, with --fabric and --node to say which.\n"
 	"\n"
 	"  --nic NAME      connectx-5, connectx-6, connectx-6dx, connectx-7, or hw for the\n"
 	"                  devices of this machine (default connectx-6dx)\n"
@@ -42,6 +47,10 @@ static const struct {
 	int (*main)(int argc, char **argv);
 } commands[] = {
 	{ "run",	run_main },
+	{ "port",	port_main },
+	{ "pkey",	port_main },
+	{ "gid",	port_main },
+	{ "device",	port_main },
 	{ "--help",	help_main },
 	{ "-h",		help_main },
 	{ "help",	help_main },

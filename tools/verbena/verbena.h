@@ -6,6 +6,7 @@
  */
 #ifndef TOOLS_VERBENA_H
 #define TOOLS_VERBENA_H
+#include <stdbool.h>
 #include <stddef.h>
 
 #define EXIT_USAGE		2
@@ -14,6 +15,14 @@
 
 /* One line on stderr; returns EXIT_USAGE. */
 int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Take the option at **arguments, which begins with '-', and its value.  0 or what to exit with.
+ * @places_only: only --fabric and --node. */
+int option_take(const char *command, bool places_only, char ***arguments);
+int check_node(const char *value);
+
+/* verbena port, pkey, gid, device */
+int port_main(int argc, char **argv);
 
 /* verbena run: returns only if the program could not be started. */
 int run_main(int argc, char **argv);
