@@ -23,7 +23,9 @@ static union ibv_gid group_of(const char *text)
 	return gid;
 }
 
-static const char *const groups[] = { "ff0e::ffff:e00a:b0c", "::ffff:224.10.11.12", "ff12:401b::1" };
+static const char *const groups[] = {
+	"ff0e::ffff:e00a:b0c", "::ffff:224.10.11.12", "ff12:401b::1",
+};
 
 static void mcast_opts(struct pair_opts *o)
 {

@@ -179,7 +179,8 @@ static int on_swap_qp(struct end *e, struct peer_message *m)
 }
 
 static int (*const handlers[PEER_OP_COUNT])(struct end *, struct peer_message *) = {
-	[PEER_MCAST] = on_mcast, [PEER_CLOSE] = on_close, [PEER_CONNECT] = on_connect, [PEER_TO] = on_to,
+	[PEER_MCAST] = on_mcast,
+	[PEER_CLOSE] = on_close, [PEER_CONNECT] = on_connect, [PEER_TO] = on_to,
 	[PEER_MODIFY] = on_modify, [PEER_QUERY] = on_query, [PEER_DESTROY_QP] = on_destroy_qp,
 	[PEER_POST] = on_post, [PEER_POST_RECV] = on_post_recv, [PEER_AWAIT] = on_await,
 	[PEER_GLANCE] = on_glance, [PEER_EVENT] = on_event, [PEER_REGISTER] = on_register,
