@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""ibv_devices, ibv_devinfo and ibv_rc_pingpong of Debian's ibverbs-utils.
+"""ibv_devices, ibv_devinfo and the pingpongs of Debian's ibverbs-utils.
 
 Rules: device-abi B.7 and B.8 (what the device says), architecture section 5 (profiles).
 """
@@ -94,8 +94,8 @@ class Devices(unittest.TestCase):
         self.assertEqual(first.out, second.out)
 
 
-# Options of ibv_rc_pingpong(1): -c validates each buffer, -e sleeps for events.
-PINGPONGS = [
+# Options of all of them: -c validates each buffer, -e sleeps for events.
+RC_PINGPONGS = [
     "", "-c", "-e", "-e -c", "-s 1 -n 200", "-s 64 -n 200 -c", "-s 65536 -n 100 -c",
     "-s 1000000 -n 20 -c", "-m 256 -s 4096 -n 200 -c", "-m 512 -s 1000 -n 100 -c",
     "-m 2048 -s 10000 -n 100 -c", "-m 4096 -s 100000 -n 50 -c -e", "-r 1 -n 200",
@@ -103,10 +103,22 @@ PINGPONGS = [
 ]
 
 
+PINGPONGS = {
+    "ibv_uc_pingpong": ["", "-c", "-e -c", "-s 65536 -n 100 -c", "-m 256 -s 10000 -n 100 -c"],
+    "ibv_ud_pingpong": ["", "-c", "-e -c", "-s 1024 -n 200 -c", "-r 1 -n 200"],
+    "ibv_srq_pingpong": ["", "-c", "-e -c", "-q 1 -n 200", "-q 64 -n 50", "-m 256 -c -n 200"],
+    "ibv_xsrq_pingpong": ["", "-e", "-n 50", "-m 256 -n 200"],
+}
+
+
+def has_xrc():
+    return "XRC" in run(verbena("ibv_devinfo", "-v")).out
+
+
 class Pingpong(unittest.TestCase):
-    def pingpong(self, options):
+    def pingpong(self, options, name="ibv_rc_pingpong"):
         n = re.search(r"-n (\d+)", options)
-        program = ["ibv_rc_pingpong", "-d", "mlx5_0", "-g", GID_INDEX, *options.split()]
+        program = [name, "-d", "mlx5_0", "-g", GID_INDEX, *options.split()]
         server, client = run_pair(program)
         self.assertEqual((client.status, server.status), (0, 0), "%s\n%s" % (client, server))
         for side in (client, server):
@@ -115,9 +127,17 @@ class Pingpong(unittest.TestCase):
             self.assertNotRegex(side.out + side.err, r"(?i)invalid data|fail|mismatch")
 
     def test_all_options(self):
-        for options in PINGPONGS:
+        for options in RC_PINGPONGS:
             with self.subTest(options):
                 self.pingpong(options)
+
+    def test_other_transports(self):
+        for name, rows in PINGPONGS.items():
+            if name == "ibv_xsrq_pingpong" and not has_xrc():
+                continue
+            for options in rows:
+                with self.subTest("%s %s" % (name, options)):
+                    self.pingpong(options, name)
 
     def test_mtu_must_be_a_power_of_two(self):
         result = run(verbena("ibv_rc_pingpong", "-g", GID_INDEX, "-m", "1000"))
