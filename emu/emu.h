@@ -75,7 +75,7 @@ void emu_rang(uint32_t qpn);
 void emu_posted_recv(uint32_t qpn);
 void emu_lend(void);
 void emu_armed(struct uv_file *file, uint32_t cq_handle);
-/* The clock page of @file shows the time of now. */
+/* The clock pages of @file show the time of now. */
 void emu_clock_refresh(struct uv_file *file);
 /* The caller is about to read an event from the completion channel @fd: wait for it here.  0: now
  * read; -EINTR; -EBADF: it was closed meanwhile.  A cancellation point. */

@@ -112,7 +112,7 @@ void complete(struct tp *tp, struct emu_qp *qp, struct emu_cq *cq, struct hw_cqe
 	cqe->user_index = user_index(qp, cqe);
 	cqe->qpn = qp->qpn;
 	if (cq->wants_stamps)
-		cqe->timestamp = clock_cycles(tp->dev);
+		cqe->timestamp = clock_stamp(tp->dev);
 	mlx5_cqe_write(bytes, cqe, cq_owner(cq, cq->produced));
 	addr = cq_slot_addr(cq, cq->produced);
 	if (mem_copy_out(addr, bytes, OP_OWN) || mem_store8_release(addr + OP_OWN, bytes[OP_OWN])) {

@@ -5,7 +5,6 @@
 #include "emu/obj/clock.h"
 #include <assert.h>
 #include <endian.h>
-#include <stdatomic.h>
 #include "emu/obj/obj.h"
 
 /* A program converts with delta * mult >> shift, delta modulo mask.  Real parts use these. */
@@ -13,6 +12,7 @@
 #define INFO_MASK	((UINT64_C(1) << 41) - 1)
 /* How old the page may be: well inside of half the mask at 1 GHz. */
 #define INFO_AGE_MAX_NS	(UINT64_C(1) << 39)
+#define REFRESH_CYCLES	(UINT64_C(1) << 32)	/* some seconds: a stamp this much younger renews */
 
 struct clock_info {
 	_Atomic uint32_t sign;		/* odd while it is being written */
@@ -40,7 +40,7 @@ uint64_t clock_cycles(const struct emu_dev *dev)
 }
 
 /* Where cycle number @cycles began: whole nanoseconds and what is left of one. */
-static void info_write(const struct emu_dev *dev, struct clock_info *info, uint64_t cycles)
+static void info_fill(const struct emu_dev *dev, struct clock_info *info, uint64_t cycles)
 {
 	uint32_t per_64ns = cycles_in_64ns(dev);
 	unsigned __int128 ns_times = (unsigned __int128)cycles * 64;
@@ -58,6 +58,15 @@ static void info_write(const struct emu_dev *dev, struct clock_info *info, uint6
 	atomic_store_explicit(&info->sign, sign + 2, memory_order_release);
 }
 
+/* Who finds somebody writing has nothing to add. */
+static void info_write(const struct emu_dev *dev, struct clock_pages *pages, uint64_t cycles)
+{
+	if (atomic_flag_test_and_set_explicit(&pages->is_being_written, memory_order_acquire))
+		return;
+	info_fill(dev, pages->info, cycles);
+	atomic_flag_clear_explicit(&pages->is_being_written, memory_order_release);
+}
+
 /* Readers load the halves one by one and notice when the upper one has moved. */
 static void counter_advance(struct clock_pages *pages, uint64_t cycles)
 {
@@ -68,23 +77,38 @@ static void counter_advance(struct clock_pages *pages, uint64_t cycles)
 		;
 }
 
-void clock_counter_refresh(const struct emu_dev *dev, struct clock_pages *pages)
+static void pages_write(const struct emu_dev *dev, struct clock_pages *pages, uint64_t cycles)
 {
-	if (pages->counter)
-		counter_advance(pages, clock_cycles(dev));
+	counter_advance(pages, cycles);
+	info_write(dev, pages, cycles);
+}
+
+void clock_pages_refresh(const struct emu_dev *dev, struct clock_pages *pages)
+{
+	if (__atomic_load_n(&pages->counter, __ATOMIC_ACQUIRE))
+		pages_write(dev, pages, clock_cycles(dev));
+}
+
+static void all_refresh(struct emu_dev *dev, uint64_t cycles)
+{
+	dev->clock_refreshed = cycles;
+	for (struct clock_pages *p = dev->clock_pages; p; p = p->next)
+		pages_write(dev, p, cycles);
 }
 
 void clock_refresh(struct emu_dev *dev)
 {
-	uint64_t cycles;
+	if (dev->clock_pages)
+		all_refresh(dev, clock_cycles(dev));
+}
 
-	if (!dev->clock_pages)
-		return;
-	cycles = clock_cycles(dev);
-	for (struct clock_pages *p = dev->clock_pages; p; p = p->next) {
-		counter_advance(p, cycles);
-		info_write(dev, p->info, cycles);
-	}
+uint64_t clock_stamp(struct emu_dev *dev)
+{
+	uint64_t cycles = clock_cycles(dev);
+
+	if (cycles - dev->clock_refreshed >= REFRESH_CYCLES)
+		all_refresh(dev, cycles);
+	return cycles;
 }
 
 void clock_pages_add(struct emu_dev *dev, struct clock_pages *pages, void *counter, void *info)

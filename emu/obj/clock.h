@@ -6,11 +6,14 @@
  * Cycles are those of the part (hw_profile.core_clock_khz) since the host's monotonic clock
  * began, so that functions of one host agree.  A real page counts by itself; ours says the time
  * of its last refresh, and whoever stands between a program and the page refreshes it first.
+ * What is left are programs that read the mapping themselves: for them it is renewed with every
+ * command, and with stamps that would be much younger than the page.
  *
  * Source: device-abi B.5 (counter), B.6 (clock info), C.12.
  */
 #ifndef EMU_OBJ_CLOCK_H
 #define EMU_OBJ_CLOCK_H
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +24,7 @@ struct clock_info;
 struct clock_pages {
 	_Atomic uint64_t *counter;	/* cycles, big-endian */
 	struct clock_info *info;	/* how to convert cycles to wall time */
+	atomic_flag is_being_written;	/* info */
 	struct clock_pages *next;
 };
 
@@ -28,6 +32,8 @@ struct clock_pages {
 #define CLOCK_STAMP_MASK	UINT64_C(0x7fffffffffffffff)
 
 uint64_t clock_cycles(const struct emu_dev *dev);	/* now */
+/* Lock held.  Now, for a completion that is being written. */
+uint64_t clock_stamp(struct emu_dev *dev);
 
 /* Lock held.  @counter and @info stay mapped until removed; both are refreshed at once. */
 void clock_pages_add(struct emu_dev *dev, struct clock_pages *pages, void *counter, void *info);
@@ -35,6 +41,6 @@ void clock_pages_remove(struct emu_dev *dev, struct clock_pages *pages);
 /* Lock held.  All pages of the device. */
 void clock_refresh(struct emu_dev *dev);
 
-/* No lock held; any thread.  The counter of one file: it never goes back. */
-void clock_counter_refresh(const struct emu_dev *dev, struct clock_pages *pages);
+/* No lock held; any thread.  The pages of one file.  The counter never goes back. */
+void clock_pages_refresh(const struct emu_dev *dev, struct clock_pages *pages);
 #endif

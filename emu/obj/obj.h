@@ -75,6 +75,7 @@ struct emu_dev {
 	uint64_t coarse_lag_ns;
 	uint64_t wall_offset_ns;	/* wall clock less now_ns(), as the function began */
 	struct clock_pages *clock_pages;
+	uint64_t clock_refreshed;	/* cycles that they show at least */
 	struct why_ring *why;
 	struct dev_options options;
 	struct home home;		/* of responders; of keys: in the table */

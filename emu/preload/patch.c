@@ -218,7 +218,7 @@ static void (*wr_start_originals[4])(struct ibv_qp_ex *);
 SLOTS_4(WR_START, )
 SLOTS_TABLE(wr_start, SLOTS_4)
 
-/* query_rt_values reads the clock page, which does not count by itself. */
+/* query_rt_values reads a clock page, which does not count by itself. */
 static int (*query_rt_values_originals[4])(struct ibv_context *, struct ibv_values_ex *);
 
 static void clock_refresh(const struct ibv_context *context)
@@ -477,4 +477,17 @@ SHIM_EXPORT struct mlx5dv_devx_uar *mlx5dv_devx_alloc_uar(struct ibv_context *co
 	if (uar)
 		rings_itself(context);
 	return uar;
+}
+
+/* So is what this one reads. */
+SHIM_EXPORT int mlx5dv_get_clock_info(struct ibv_context *context,
+				      struct mlx5dv_clock_info *info)
+{
+	int (*verb)(struct ibv_context *, struct mlx5dv_clock_info *) =
+		find_verb("mlx5dv_get_clock_info", "MLX5_1.4", LIBMLX5);
+
+	if (!verb)
+		return errno;
+	clock_refresh(context);
+	return verb(context, info);
 }

@@ -86,6 +86,7 @@ static void datagram_describe(struct hw_cqe *cqe, const struct ib_packet *p)
 {
 	const struct ib_extra *x = &p->extra;
 
+	cqe->has_origin = true;
 	cqe->src_qpn = p->src_qpn;
 	cqe->slid = x->slid;
 	cqe->sl = x->sl;

@@ -482,5 +482,5 @@ int64_t uv_cqn(struct uv_file *file, uint32_t handle)
 
 void uv_clock_refresh(struct uv_file *file)
 {
-	clock_counter_refresh(file->dev, &file->clock);
+	clock_pages_refresh(file->dev, &file->clock);
 }

@@ -29,7 +29,7 @@ ssize_t uv_write(struct uv_file *file, const void *command, size_t bytes);
 int uv_mmap(struct uv_file *file, void *hint, size_t bytes, int prot, int flags,
 	    uint64_t offset, void **out);
 
-/* No lock: the clock page of this file shows the time of now. */
+/* No lock: the clock pages of this file show the time of now. */
 void uv_clock_refresh(struct uv_file *file);
 
 /* For operation patching: number of the QP or CQ with this handle, or -ENOENT. */

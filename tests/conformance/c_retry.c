@@ -55,8 +55,6 @@ static void silence_options(enum silence how, struct pair_opts *opts)
 		opts->b.rq_psn += 5;
 	if (how == S_PSN_BEHIND)
 		opts->b.rq_psn -= 5;
-	if (how == S_OTHER_SGID)	/* a speaks for another GID than it told b of */
-		opts->a.gid_index = 1;
 	if (how == S_PSN_FAR)
 		opts->b.rq_psn += 0x900000;
 }
@@ -74,7 +72,7 @@ CASE_TABLE(retry, retries_run_out_at_a_peer_that_is_silent, ROWS(silences))
 	silence_options(silences[row].how, &opts);
 	pair_open_unconnected(&p, where, &opts);
 	if (silences[row].how == S_OTHER_SGID)
-		cr_assert_eq(ibv_query_gid(p.a.context, 1, GID_INDEX, &p.ia.gid), 0);
+		p.ia.gid.raw[15] ^= 1;		/* a speaks for another than it told b of */
 	pair_connect(&p);
 	if (silences[row].how == S_DESTROYED)
 		cr_assert_eq(peer_destroy_qp(&p.peer), 0);
