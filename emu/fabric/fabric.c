@@ -267,6 +267,16 @@ void fabric_gids_set(struct fabric *f, const uint8_t (*gid)[16], unsigned count)
 	atomic_store_explicit(&m->ready, seat_generation(f->seat), memory_order_release);
 }
 
+int fabric_name_hold(struct fabric *f, uint64_t name, bool creates, bool is_exclusive)
+{
+	return fabric_names_hold(f->segment, own_lease(f), name, creates, is_exclusive);
+}
+
+void fabric_name_drop(struct fabric *f, int token)
+{
+	fabric_names_drop(f->segment, own_lease(f), token);
+}
+
 enum fabric_life fabric_life(struct fabric *f, unsigned member)
 {
 	enum fabric_life life;

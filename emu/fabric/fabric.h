@@ -22,7 +22,7 @@
 #define FABRIC_GIDS_MAX		32
 #define FABRIC_GROUPS_MAX	4096		/* memberships of all members together */
 
-enum fabric_space { FABRIC_QPN, FABRIC_KEY, FABRIC_SPACE_COUNT };
+enum fabric_space { FABRIC_QPN, FABRIC_KEY, FABRIC_SRQN, FABRIC_SPACE_COUNT };
 
 struct fabric;
 
@@ -70,6 +70,14 @@ struct fabric_members { uint64_t bit[FABRIC_MEMBERS_MAX / 64]; };
 void fabric_group_members(const struct fabric *f, const uint8_t gid[16],
 			  struct fabric_members *out);
 uint32_t fabric_group_changes(const struct fabric *f);
+
+/*
+ * A name that members hold together, until the last of them drops it or dies; what it means is
+ * the callers' business.  Returns a token for fabric_name_drop(), or -ENOENT nobody holds it and
+ * it is not to be created; -EEXIST somebody does, and it must not be; -ENOSPC.  0 is no name.
+ */
+int fabric_name_hold(struct fabric *f, uint64_t name, bool creates, bool is_exclusive);
+void fabric_name_drop(struct fabric *f, int token);
 
 enum fabric_life { FABRIC_ALIVE, FABRIC_STOPPED, FABRIC_DEAD };
 /* A system call or two: for timeouts, not for packets.  A dead member is cleaned up. */

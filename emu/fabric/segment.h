@@ -14,12 +14,13 @@
 #include "emu/fabric/fabric.h"
 
 #define FABRIC_MAGIC		0x616e656272655621ull
-#define FABRIC_LAYOUT		2u
+#define FABRIC_LAYOUT		3u
 #define FABRIC_SEGMENT_NAME	"segment"
 
 /* As NUMBER_BLOCK_BITS and NUMBER_BLOCKS of emu/obj/numbers.h, which this layer may not see. */
 #define FABRIC_BLOCK_BITS	10
 #define FABRIC_BLOCKS		(1u << (24 - FABRIC_BLOCK_BITS))
+#define FABRIC_NAMES		4096u
 
 struct fabric_member {
 	_Atomic uint32_t ready;		/* the generation that completed the fields below */
@@ -50,6 +51,13 @@ struct fabric_first_page {
 };
 static_assert(sizeof(struct fabric_first_page) == 4096, "the first page never changes");
 
+/* Free while the lease is not valid.  The name is stored xor-ed with what follows from the lease,
+ * so that what a dead holder left is nobody's name. */
+struct fabric_name {
+	_Atomic uint32_t lease;
+	_Atomic uint64_t salted;
+};
+
 struct fabric_segment {
 	struct fabric_first_page first;
 	struct fabric_member member[FABRIC_MEMBERS_MAX];
@@ -59,6 +67,7 @@ struct fabric_segment {
 	_Atomic uint32_t group_end;	/* no entry from here on has ever been used */
 	_Alignas(4096) _Atomic uint32_t lease[FABRIC_SPACE_COUNT][FABRIC_BLOCKS];
 	struct fabric_group group[FABRIC_GROUPS_MAX];
+	struct fabric_name name[FABRIC_NAMES];
 };
 
 /* What a process knows of the fabric that it is in, or visits. */
@@ -145,6 +154,10 @@ void fabric_sweep_files(struct fabric_segment *s, const char *dir);
 void fabric_remove_files(const char *dir);
 /* Of ports as new; while members are there they may still have to read when things happened. */
 void fabric_remove_default_ports(const char *dir);
+/* fabric_name_hold() and _drop() for the member with this lease. */
+int fabric_names_hold(struct fabric_segment *s, uint32_t mine, uint64_t name, bool creates,
+		      bool is_exclusive);
+void fabric_names_drop(struct fabric_segment *s, uint32_t mine, int token);
 bool fabric_is_empty(const struct fabric_segment *s);
 /* Nobody sits here, or only members who have said that their process ends. */
 bool fabric_all_exit(const struct fabric_segment *s);
