@@ -122,6 +122,26 @@ static int lease_keys(void *ctx)
 	return fabric_lease(((struct emu_function *)ctx)->fabric, FABRIC_KEY);
 }
 
+static int lease_srqns(void *ctx)
+{
+	return fabric_lease(((struct emu_function *)ctx)->fabric, FABRIC_SRQN);
+}
+
+/* In the words of ibv_open_xrcd(). */
+static int domain_hold(void *ctx, uint64_t name, bool creates, bool is_exclusive)
+{
+	int token = fabric_name_hold(((struct emu_function *)ctx)->fabric, name, creates,
+				     is_exclusive);
+
+	return token == -ENOENT ? -EAGAIN : token == -EEXIST ? -EINVAL :
+	       token == -ENOSPC ? -ENOMEM : token;
+}
+
+static void domain_drop(void *ctx, int token)
+{
+	fabric_name_drop(((struct emu_function *)ctx)->fabric, token);
+}
+
 static int next_block(int *blocks)
 {
 	return *blocks < (int)NUMBER_BLOCKS ? (*blocks)++ : -ENOMEM;
@@ -245,9 +265,10 @@ static int numbers_begin(struct emu_function *f)
 	if (!error)
 		error = numbers_init(&dev->pdns, 1, lease_pdns, f);
 	if (!error)
-		error = numbers_init(&dev->srqns, 1, NULL, NULL);
+		error = numbers_init(&dev->srqns, 1, lease_srqns, f);
 	if (!error)
 		error = numbers_init(&dev->wqns, 1, NULL, NULL);
+	dev->xrc_registry = (struct xrc_registry){ domain_hold, domain_drop, f };
 	return error;
 }
 

@@ -20,20 +20,22 @@ enum { WIDTH_4X = 2, SPEED_EDR = 32, SPEED_HDR = 64, SPEED_NDR = 128 };
 #define SYS_IMAGE_GUID	(1u << 11)
 #define RC_RNR_NAK_GEN	(1u << 12)
 #define WINDOWS		(1u << 17 | 1u << 21 | 1u << 24)	/* types 1 and 2B; invalidation */
+#define XRC		(1u << 20)
 
-/* As a ConnectX, which has nothing for UC and only sends from UD.  XRC comes with its QPs. */
+/* As a ConnectX, which has nothing for UC and only sends from UD. */
 enum { ODP = 1, ODP_IMPLICIT = 2 };
 enum {
 	ODP_SEND = 1, ODP_RECV = 2, ODP_WRITE = 4, ODP_READ = 8, ODP_ATOMIC = 16,
 	ODP_SRQ_RECV = 32,
 };
 #define ODP_RC (ODP_SEND | ODP_RECV | ODP_WRITE | ODP_READ | ODP_ATOMIC | ODP_SRQ_RECV)
+#define ODP_XRC (ODP_RC & ~ODP_RECV)
 
-/* What all rows share.  XRC, offloads: not yet, so off. */
+/* What all rows share.  Offloads: not yet, so off. */
 #define COMMON									\
 	.max_mtu = MTU_4096, .max_msg_bytes = 1u << 30,				\
 	.device_cap_flags = BAD_PKEY_CNTR | BAD_QKEY_CNTR | SYS_IMAGE_GUID | RC_RNR_NAK_GEN | \
-			    WINDOWS,						\
+			    WINDOWS | XRC,					\
 	.max_qp = 1u << 18, .max_qp_wr = 8192, .max_sge = 30, .max_sge_rd = 30,	\
 	.max_cq = 1u << 24, .max_cqe = (1u << 22) - 1, .max_mr = 1u << 24,	\
 	.max_pd = 1u << 23, .max_rd_atomic = 16,				\
@@ -41,7 +43,8 @@ enum {
 	.max_ah = 1u << 24,							\
 	.max_mcast_grp = 4096, .max_mcast_qp = 240,				\
 	.max_mw = 1u << 24,							\
-	.odp = ODP | ODP_IMPLICIT, .odp_rc = ODP_RC, .odp_ud = ODP_SEND, .max_dm_bytes = 1u << 17,	\
+	.odp = ODP | ODP_IMPLICIT, .odp_rc = ODP_RC, .odp_ud = ODP_SEND, .odp_xrc = ODP_XRC,	\
+	.max_dm_bytes = 1u << 17,						\
 	.max_send_wqebb = 1u << 15, .max_sq_desc_bytes = 1024, .max_rq_desc_bytes = 512, \
 	.comp_vectors = 4, .active_width = WIDTH_4X
 

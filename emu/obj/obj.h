@@ -28,10 +28,13 @@
 struct uv_file;		/* an open device file; owned by uverbs/ */
 struct emu_srq;
 struct hw_work;
+struct xrc_domain;
+struct emu_qp_open;
 
 enum obj_type {
 	OBJ_NONE, OBJ_PD, OBJ_MR, OBJ_CHANNEL, OBJ_CQ, OBJ_QP, OBJ_UAR, OBJ_ASYNC,
 	OBJ_SRQ, OBJ_AH, OBJ_MW, OBJ_XRCD, OBJ_DM, OBJ_WQ, OBJ_RWQ_TABLE, OBJ_COUNTERS,
+	OBJ_QP_OPEN,			/* a handle of a target QP; stands for it */
 	OBJ_TYPE_COUNT
 };
 
@@ -55,6 +58,20 @@ struct emu_gid {
 struct dev_options {
 	bool lets_bound_regions_go;	/* VERBENA_MW_BOUND_DEREG=allow */
 	bool enforces_memlock;		/* VERBENA_MEMLOCK=enforce */
+};
+
+/* What an XRC domain is known by. */
+struct xrc_file {
+	bool exists;
+	uint64_t dev, ino;
+};
+
+/* The domains of all processes, by name.  NULL functions: there is no other process. */
+struct xrc_registry {
+	/* A token to drop it with, or an errno of xrcd_open(). */
+	int (*hold)(void *ctx, uint64_t name, bool creates, bool is_exclusive);
+	void (*drop)(void *ctx, int token);
+	void *ctx;
 };
 
 struct emu_dev {
@@ -85,6 +102,8 @@ struct emu_dev {
 	struct number_space srqns;
 	struct channel_list async;	/* of all open files */
 	struct number_space wqns;	/* receive WQs, and tables of them */
+	struct xrc_domain *xrc_domains;
+	struct xrc_registry xrc_registry;
 	void *engine;			/* struct engine, for uverbs/ only */
 };
 
@@ -271,6 +290,7 @@ struct rc_resource {
 	uint8_t opcode;
 	uint32_t psn, psn_count;
 	uint32_t rkey, bytes;
+	uint32_t pdn;			/* of the rkey */
 	uint64_t va;
 	uint64_t original;		/* atomic result */
 	uint32_t msn;
@@ -342,8 +362,9 @@ struct emu_qp {
 	bool is_established;		/* COMM_EST was raised */
 	bool is_last_wqe_told;		/* QP_LAST_WQE was raised */
 	struct emu_cq *send_cq, *recv_cq;	/* NULL: a type without that queue */
-	struct emu_srq *srq;		/* receives come from it, or NULL */
-	struct emu_channel *async;
+	struct emu_srq *srq;		/* receives come from it, or NULL; of an XRC target: that
+					 * of the last packet */
+	struct emu_channel *async;	/* NULL: nobody hears, or see `opens` */
 	uint8_t sgid[16], dgid[16];
 	uint16_t pkey;
 	struct rc_req req;
@@ -359,8 +380,10 @@ struct emu_qp {
 	bool is_timer_listed;
 	/* cold */
 	struct emu_obj obj;
-	struct emu_pd *pd;
+	struct emu_pd *pd;		/* NULL: an XRC target */
 	struct emu_mw *windows;		/* type 2, bound by it; by in_qp */
+	struct xrc_domain *xrc_domain;	/* of an XRC target */
+	struct emu_qp_open *opens;	/* its handles */
 	uint64_t user_handle;
 	struct qp_attr attr;		/* as given by modify_qp, for query_qp */
 	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
@@ -372,6 +395,7 @@ struct qp_init {
 	struct emu_pd *pd;
 	struct emu_cq *send_cq, *recv_cq;
 	struct emu_srq *srq;
+	struct xrc_domain *xrc_domain;
 	struct emu_channel *async;
 	uint64_t buf_addr, db_addr;
 	uint32_t sq_blocks, rq_count, rq_stride;
@@ -379,6 +403,10 @@ struct qp_init {
 	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
 	bool signals_all, blocks_loopback;
 };
+/* What a QP of each type stands on: -EINVAL if something is missing or too much. */
+struct qp_parts { bool has_pd, sends, receives, has_domain; };
+extern const struct qp_parts qp_parts[QPT_COUNT];
+
 /* -EINVAL counts not powers of two or above the profile, db not 8-aligned; -EFAULT; -ENOMEM */
 int qp_create(struct emu_dev *dev, const struct qp_init *init, struct emu_qp **out);
 /* The whole of ibv_modify_qp(): edge, mask, values, then the change; see qp_state.h.

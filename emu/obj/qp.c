@@ -38,12 +38,32 @@ static bool rq_fits(const struct hw_profile *profile, const struct qp_init *init
 	       init->rq_stride <= HW_WQE_BYTES_MAX;
 }
 
+const struct qp_parts qp_parts[QPT_COUNT] = {
+	[QPT_RC] = { true, true, true, false },
+	[QPT_UC] = { true, true, true, false },
+	[QPT_UD] = { true, true, true, false },
+	[QPT_XRC_INI] = { true, true, false, false },
+	[QPT_XRC_TGT] = { false, false, false, true },
+	[QPT_DCI] = { true, true, true, false },
+	[QPT_DCT] = { true, true, true, false },
+	[QPT_DCR] = { true, true, true, false },
+};
+
+static bool parts_fit(const struct qp_init *init)
+{
+	const struct qp_parts *parts = &qp_parts[init->type];
+
+	return parts->has_pd == !!init->pd && parts->sends == !!init->send_cq &&
+	       parts->receives == !!init->recv_cq && parts->has_domain == !!init->xrc_domain &&
+	       (parts->sends || !init->sq_blocks) &&
+	       (parts->receives || (!init->rq_count && !init->srq));
+}
+
 static bool values_fit(const struct hw_profile *profile, const struct qp_init *init)
 {
-	return init->type < QPT_COUNT && init->pd && init->send_cq && init->recv_cq &&
-	       sq_fits(profile, init) && rq_fits(profile, init) &&
-	       init->user_index <= USER_INDEX_MAX && init->db_addr % RECORD_BYTES == 0 &&
-	       init->buf_addr % HW_WQEBB_BYTES == 0;
+	return init->type < QPT_COUNT && parts_fit(init) && sq_fits(profile, init) &&
+	       rq_fits(profile, init) && init->user_index <= USER_INDEX_MAX &&
+	       init->db_addr % RECORD_BYTES == 0 && init->buf_addr % HW_WQEBB_BYTES == 0;
 }
 
 static uint64_t rq_bytes(const struct qp_init *init)
@@ -54,6 +74,7 @@ static uint64_t rq_bytes(const struct qp_init *init)
 static int init_check(struct emu_dev *dev, const struct qp_init *init)
 {
 	uint64_t bytes = rq_bytes(init) + (uint64_t)init->sq_blocks * HW_WQEBB_BYTES;
+	uint64_t record_bytes = init->type == QPT_XRC_TGT ? 0 : RECORD_BYTES;
 
 	if (!values_fit(dev->profile, init)) {
 		dev_why(dev, .why = WHY_CMD_VALUE, .side = WHY_SIDE_COMMAND,
@@ -63,10 +84,10 @@ static int init_check(struct emu_dev *dev, const struct qp_init *init)
 		return -EINVAL;
 	}
 	/* The device only reads both; the application owns them and surely writes. */
-	if (mem_probe(init->buf_addr, bytes, 0) || mem_probe(init->db_addr, RECORD_BYTES, 0)) {
+	if (mem_probe(init->buf_addr, bytes, 0) || mem_probe(init->db_addr, record_bytes, 0)) {
 		dev_why(dev, .why = WHY_CMD_MEMORY, .side = WHY_SIDE_COMMAND,
 			.addr = init->buf_addr, .bytes = bytes, .found = init->db_addr,
-			.found_bytes = RECORD_BYTES);
+			.found_bytes = record_bytes);
 		return -EFAULT;
 	}
 	return 0;
@@ -106,10 +127,11 @@ static void qp_fill(struct emu_qp *qp, const struct qp_init *init)
 	qp->user_handle = init->user_handle;
 	qp->user_index = init->user_index;
 	qp->pd = init->pd;
-	qp->pdn = qp->resp->pdn = init->pd->pdn;
+	qp->pdn = qp->resp->pdn = init->pd ? init->pd->pdn : 0;
 	qp->send_cq = init->send_cq;
 	qp->recv_cq = init->recv_cq;
 	qp->srq = init->srq;
+	qp->xrc_domain = init->xrc_domain;
 	qp->async = init->async;
 	qp->rq_addr = init->buf_addr;
 	qp->sq_addr = init->buf_addr + rq_bytes(init);
@@ -129,10 +151,13 @@ static void qp_fill(struct emu_qp *qp, const struct qp_init *init)
 
 static void count_user(struct emu_qp *qp, int change)
 {
-	qp->pd->obj.users += change;
-	qp->send_cq->obj.users += change;
-	qp->recv_cq->obj.users += change;
-	if (qp->srq)
+	if (qp->pd)
+		qp->pd->obj.users += change;
+	if (qp->send_cq)
+		qp->send_cq->obj.users += change;
+	if (qp->recv_cq)
+		qp->recv_cq->obj.users += change;
+	if (qp->srq && !qp->xrc_domain)
 		qp->srq->obj.users += change;
 	if (qp->async)
 		channel_obj(qp->async)->users += change;
@@ -180,9 +205,4 @@ int qp_destroy(struct emu_dev *dev, struct emu_qp *qp, uint32_t *events_out)
 struct emu_qp *qp_find(struct emu_dev *dev, uint32_t qpn)
 {
 	return numbers_find(&dev->qpns, qpn);
-}
-
-void qp_event(struct emu_qp *qp, uint32_t type)
-{
-	event_async_push(qp->async, qp, qp->user_handle, type);
 }

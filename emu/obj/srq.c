@@ -34,9 +34,10 @@ static uint32_t stride_of(const struct srq_init *init)
 
 static bool values_fit(const struct hw_profile *profile, const struct srq_init *init)
 {
-	return init->pd && init->max_wr <= profile->max_srq_wr &&
-	       init->max_sge <= profile->max_srq_sge && init->user_index <= USER_INDEX_MAX &&
-	       init->db_addr % RECORD_BYTES == 0 && init->buf_addr % HW_WQEBB_BYTES == 0;
+	return init->pd && (init->type == SRQ_XRC) == (init->cq && init->xrcd) &&
+	       init->max_wr <= profile->max_srq_wr && init->max_sge <= profile->max_srq_sge &&
+	       init->user_index <= USER_INDEX_MAX && init->db_addr % RECORD_BYTES == 0 &&
+	       init->buf_addr % HW_WQEBB_BYTES == 0;
 }
 
 static int init_check(struct emu_dev *dev, const struct srq_init *init)
@@ -86,6 +87,7 @@ static void srq_fill(struct emu_srq *srq, const struct srq_init *init)
 	srq->pd = init->pd;
 	srq->pdn = init->pd->pdn;
 	srq->cq = init->cq;
+	srq->xrcd = init->xrcd;
 	srq->async = init->async;
 	srq->user_handle = init->user_handle;
 	srq->names_itself = init->names_itself;
@@ -97,6 +99,8 @@ static void count_user(struct emu_srq *srq, int change)
 	srq->pd->obj.users += change;
 	if (srq->cq)
 		srq->cq->obj.users += change;
+	if (srq->xrcd)
+		srq->xrcd->obj.users += change;
 	if (srq->async)
 		channel_obj(srq->async)->users += change;
 }
@@ -121,6 +125,23 @@ int srq_create(struct emu_dev *dev, const struct srq_init *init, struct emu_srq 
 	return 0;
 }
 
+/* Target QPs are no users of the queues they deliver to. */
+static void targets_forget(struct emu_dev *dev, const struct emu_srq *srq)
+{
+	for (uint32_t block = 0; block < NUMBER_BLOCKS; block++) {
+		void **qps = dev->qpns.block[block];
+
+		for (uint32_t i = 0; qps && i < NUMBER_BLOCK; i++) {
+			struct emu_qp *qp = qps[i];
+
+			if (!qp || qp->srq != srq)
+				continue;
+			qp->srq = NULL;
+			qp->answers.is_holding = false;
+		}
+	}
+}
+
 int srq_destroy(struct emu_dev *dev, struct emu_srq *srq, uint32_t *events_out)
 {
 	if (srq->obj.users) {
@@ -128,12 +149,21 @@ int srq_destroy(struct emu_dev *dev, struct emu_srq *srq, uint32_t *events_out)
 			.found = srq->obj.users);
 		return -EBUSY;
 	}
+	if (srq->type == SRQ_XRC)
+		targets_forget(dev, srq);
 	*events_out = srq->async ? channel_forget(srq->async, srq) : 0;
 	count_user(srq, -1);
 	numbers_give(&dev->srqns, srq->srqn);
 	free(srq->is_held);
 	free(srq);
 	return 0;
+}
+
+struct emu_srq *srq_find_xrc(struct emu_dev *dev, uint32_t srqn, const struct xrc_domain *domain)
+{
+	struct emu_srq *srq = numbers_find(&dev->srqns, srqn);
+
+	return srq && srq->type == SRQ_XRC && srq->xrcd->domain == domain ? srq : NULL;
 }
 
 static void srq_event(struct emu_srq *srq, uint32_t type)

@@ -10,7 +10,7 @@
  */
 #ifndef EMU_OBJ_SRQ_H
 #define EMU_OBJ_SRQ_H
-#include "emu/obj/obj.h"
+#include "emu/obj/xrcd.h"
 
 enum srq_type { SRQ_BASIC, SRQ_XRC };
 
@@ -33,6 +33,7 @@ struct emu_srq {
 	uint32_t srqn;
 	struct emu_pd *pd;
 	struct emu_cq *cq;		/* of all its completions; NULL: those of the QPs */
+	struct emu_xrcd *xrcd;		/* NULL: basic */
 	struct emu_channel *async;
 	uint64_t user_handle;
 };
@@ -42,6 +43,7 @@ struct srq_init {
 	uint64_t user_handle;
 	struct emu_pd *pd;
 	struct emu_cq *cq;
+	struct emu_xrcd *xrcd;
 	struct emu_channel *async;
 	uint64_t buf_addr, db_addr;
 	uint32_t max_wr, max_sge;	/* as asked: both say what the ring is */
@@ -84,6 +86,9 @@ static inline void srq_let_go(struct emu_srq *srq, uint32_t index)
 {
 	srq->is_held[index] = 0;
 }
+
+/* The XRC queue with this number that a target QP of @domain may deliver to, or NULL. */
+struct emu_srq *srq_find_xrc(struct emu_dev *dev, uint32_t srqn, const struct xrc_domain *domain);
 
 /* The QP is reset or destroyed: a WQE that it holds is never completed. */
 void srq_qp_forget(struct emu_qp *qp);

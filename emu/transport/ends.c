@@ -77,6 +77,10 @@ static void recv_cqe(struct tp *tp, struct emu_qp *qp, struct hw_cqe *cqe)
 	struct emu_cq *cq = qp->srq && qp->srq->cq ? qp->srq->cq : qp->recv_cq;
 
 	tp_recv_hold(tp, qp);
+	if (qp->xrc_domain) {
+		cqe->has_origin = true;
+		cqe->src_qpn = qp->srq->srqn;
+	}
 	cqe->wqe_counter = (uint16_t)(qp->srq ? tp_srq_give(qp) : qp->answers.rq_consumed++);
 	tp->ops->complete(tp, qp, cq, cqe);
 }
@@ -179,7 +183,7 @@ static void flush_own(struct tp *tp, struct emu_qp *qp)
 
 static void flush_receives(struct tp *tp, struct emu_qp *qp)
 {
-	if (qp->srq)
+	if (qp->srq || qp->xrc_domain)
 		flush_shared(tp, qp);
 	else
 		flush_own(tp, qp);

@@ -64,7 +64,7 @@ static bool read_response(struct tp *tp, struct emu_qp *qp, struct rc_resource *
 	};
 	uint32_t left = res->bytes - res->sent_bytes;
 	uint32_t bytes = left < bytes_max ? left : bytes_max;
-	const struct key_use use = { res->rkey, qp->pdn, qp->qpn, KEY_REMOTE_READ,
+	const struct key_use use = { res->rkey, res->pdn, qp->qpn, KEY_REMOTE_READ,
 				     res->va + res->sent_bytes, bytes };
 	enum why why = WHY_NONE;
 

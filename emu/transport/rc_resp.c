@@ -218,6 +218,7 @@ static struct rc_resource *resource_new(struct request *q)
 		.psn = q->p->psn,
 		.psn_count = request_psns(q),
 		.rkey = q->p->rkey,
+		.pdn = q->r->pdn,
 		.bytes = q->op->kind == KIND_READ ? q->p->dma_bytes : 0,
 		.va = q->p->va,
 	};
@@ -284,6 +285,7 @@ static const struct stage rc_responder_stages[] = {
 	{ "psn",       rc_psn         },	/* in order, duplicate, or a gap     */
 	{ "sequence",  rc_sequence    },	/* first/middle/last fit together    */
 	{ "permitted", resp_permitted },	/* QP access flags allow the opcode  */
+	{ "queue",     xrc_queue      },	/* XRC: the one that the packet names */
 	{ "resources", resp_resources },	/* a receive or a read slot is free  */
 	{ "length",    resp_length    },	/* payload agrees with MTU and RETH  */
 	{ "key",       resp_key       },	/* key, range, rights, PD            */

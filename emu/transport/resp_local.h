@@ -55,6 +55,7 @@ struct stage {
 /* The first verdict of @count stages. */
 struct judged resp_judge(struct request *q, const struct stage *stage, size_t count);
 
+struct judged xrc_queue(struct request *q);		/* which the packet names, XRC       */
 struct judged resp_permitted(struct request *q);	/* QP access flags allow the opcode  */
 struct judged resp_resources(struct request *q);	/* a receive or a read slot is free  */
 struct judged resp_length(struct request *q);		/* payload agrees with MTU and RETH  */

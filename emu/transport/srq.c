@@ -9,9 +9,6 @@
  */
 #include <string.h>
 #include "emu/transport/tp_local.h"
-#include "hw-models/mlx5_wqe.h"
-
-#define HEAD_BYTES sizeof(struct mlx5_srq_next)
 
 static void srq_why(struct tp *tp, struct emu_qp *qp, enum why why, uint32_t index,
 		    enum hw_fault fault)
@@ -55,13 +52,14 @@ int tp_srq_fetch(struct tp *tp, struct emu_qp *qp)
 	int got = is_holding ? 1 : look_for_next(tp, qp);
 	uint32_t index = is_holding ? qp->answers.held_index : srq->next;
 	enum hw_fault fault;
+	uint16_t next;
 
 	if (got <= 0)
 		return got;
 	tp->rx.pdn = srq->pdn;
 	if (mem_copy_in(tp->rx.wqe, srq->buf_addr + (uint64_t)index * srq->stride, srq->stride))
 		return broken(tp, qp, WHY_WQE_MEMORY, index);
-	fault = mlx5_recv_read(tp->rx.wqe + HEAD_BYTES, srq->stride - HEAD_BYTES, &tp->rx.recv);
+	fault = mlx5_srq_read(tp->rx.wqe, srq->stride, &tp->rx.recv, &next);
 	if (fault == HW_OK)
 		return 1;
 	srq_why(tp, qp, WHY_RECV_MALFORMED, index, fault);
@@ -70,14 +68,13 @@ int tp_srq_fetch(struct tp *tp, struct emu_qp *qp)
 
 void tp_recv_hold(struct tp *tp, struct emu_qp *qp)
 {
-	const struct mlx5_srq_next *head = (const void *)tp->rx.wqe;
 	struct rc_answers *r = &qp->answers;
 
 	if (!qp->srq || r->is_holding)
 		return;
 	r->is_holding = true;
 	r->held_index = qp->srq->next;
-	srq_hold(qp->srq, r->held_index, mlx5_srq_next_next_wqe_index(head));
+	srq_hold(qp->srq, r->held_index, mlx5_srq_next(tp->rx.wqe));
 }
 
 uint32_t tp_srq_give(struct emu_qp *qp)

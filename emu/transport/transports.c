@@ -8,6 +8,7 @@
 #include "emu/transport/tp.h"
 #include "emu/transport/uc.h"
 #include "emu/transport/ud.h"
+#include "emu/transport/xrc.h"
 
 static const struct transport rc = {
 	.name = "RC", .hw = HW_RC, .bth = IB_RC, .is_connected = true, .is_reliable = true,
@@ -31,10 +32,14 @@ static const struct transport ud = {
 
 static const struct transport xrc_ini = {
 	.name = "XRC", .hw = HW_XRC, .bth = IB_XRC, .is_connected = true, .is_reliable = true,
+	.request = { xrc_req_next, rc_req_sent, rc_req_unreadable },
+	.take = xrc_initiator_take, .timer = rc_timer,
 };
 
 static const struct transport xrc_tgt = {
 	.name = "XRC", .hw = HW_XRC, .bth = IB_XRC, .is_connected = true, .is_reliable = true,
+	.respond = { xrc_resp_next, rc_resp_sent, rc_resp_unreadable },
+	.take = xrc_target_take,
 };
 
 static const struct transport dci = {

@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 #include "emu/uverbs/handlers.h"
@@ -30,9 +31,41 @@
 #define EX_ABSENT(name_) \
 	{ .name = "EX_" #name_, .object = UV_WRITE_OBJECT, .method = EX(name_) }
 
+/* One number of CREATE_QP or CREATE_XSRQ is used or not, as the others say. */
+
+static unsigned qp_type(const void *core_in)
+{
+	return ((const struct ib_uverbs_create_qp *)core_in)->qp_type;
+}
+
+static bool qp_has_xrcd(const void *core_in)
+{
+	return qp_type(core_in) == IB_UVERBS_QPT_XRC_TGT;
+}
+
+static bool qp_has_pd(const void *core_in)
+{
+	return !qp_has_xrcd(core_in);
+}
+
+static bool qp_receives(const void *core_in)
+{
+	return qp_has_pd(core_in) && qp_type(core_in) != IB_UVERBS_QPT_XRC_INI;
+}
+
 static bool qp_has_srq(const void *core_in)
 {
-	return ((const struct ib_uverbs_create_qp *)core_in)->is_srq;
+	return qp_receives(core_in) && ((const struct ib_uverbs_create_qp *)core_in)->is_srq;
+}
+
+static bool srq_has_xrcd(const void *core_in)
+{
+	return ((const struct ib_uverbs_create_xsrq *)core_in)->srq_type == IB_UVERBS_SRQT_XRC;
+}
+
+static bool srq_has_cq(const void *core_in)
+{
+	return ((const struct ib_uverbs_create_xsrq *)core_in)->srq_type != IB_UVERBS_SRQT_BASIC;
 }
 
 const struct uv_method uv_commands[] = {
@@ -110,9 +143,11 @@ const struct uv_method uv_commands[] = {
 		CORE_OUT(ib_uverbs_destroy_cq_resp, async_events_reported)),
 	COMMAND(CREATE_QP, on_create_qp_legacy,
 		CORE_IN(ib_uverbs_create_qp, reserved),
-		CORE_AT(UV_PD, UV_USE, OBJ_PD, ib_uverbs_create_qp, pd_handle),
-		CORE_AT(UV_CQ, UV_USE, OBJ_CQ, ib_uverbs_create_qp, send_cq_handle),
-		CORE_AT(UV_RECV_CQ, UV_USE, OBJ_CQ, ib_uverbs_create_qp, recv_cq_handle),
+		CORE_AT_IF(qp_has_pd, UV_PD, UV_USE, OBJ_PD, ib_uverbs_create_qp, pd_handle),
+		CORE_AT_IF(qp_has_xrcd, UV_XRCD, UV_USE, OBJ_XRCD, ib_uverbs_create_qp, pd_handle),
+		CORE_AT_IF(qp_has_pd, UV_CQ, UV_USE, OBJ_CQ, ib_uverbs_create_qp, send_cq_handle),
+		CORE_AT_IF(qp_receives, UV_RECV_CQ, UV_USE, OBJ_CQ, ib_uverbs_create_qp,
+			   recv_cq_handle),
 		CORE_AT_IF(qp_has_srq, UV_SRQ, UV_USE, OBJ_SRQ, ib_uverbs_create_qp, srq_handle),
 		CORE_OUT(ib_uverbs_create_qp_resp, reserved),
 		CORE_AT(UV_MADE, UV_NEW, OBJ_QP, ib_uverbs_create_qp_resp, qp_handle),
@@ -143,6 +178,16 @@ const struct uv_method uv_commands[] = {
 		CORE_AT(UV_MADE, UV_NEW, OBJ_SRQ, ib_uverbs_create_srq_resp, srq_handle),
 		UHW_IN(struct mlx5_ib_create_srq, flags, UV_MANDATORY),
 		UHW_OUT(struct mlx5_ib_create_srq_resp)),
+	COMMAND(CREATE_XSRQ, on_create_xsrq,
+		CORE_IN(ib_uverbs_create_xsrq, cq_handle),
+		CORE_AT(UV_PD, UV_USE, OBJ_PD, ib_uverbs_create_xsrq, pd_handle),
+		CORE_AT_IF(srq_has_xrcd, UV_XRCD, UV_USE, OBJ_XRCD, ib_uverbs_create_xsrq,
+			   xrcd_handle),
+		CORE_AT_IF(srq_has_cq, UV_CQ, UV_USE, OBJ_CQ, ib_uverbs_create_xsrq, cq_handle),
+		CORE_OUT(ib_uverbs_create_srq_resp, srqn),
+		CORE_AT(UV_MADE, UV_NEW, OBJ_SRQ, ib_uverbs_create_srq_resp, srq_handle),
+		UHW_IN(struct mlx5_ib_create_srq, flags, UV_MANDATORY),
+		UHW_OUT(struct mlx5_ib_create_srq_resp)),
 	COMMAND(MODIFY_SRQ, on_modify_srq,
 		CORE_IN(ib_uverbs_modify_srq, srq_limit),
 		CORE_AT(UV_SRQ, UV_USE, OBJ_SRQ, ib_uverbs_modify_srq, srq_handle),
@@ -155,6 +200,21 @@ const struct uv_method uv_commands[] = {
 		CORE_IN(ib_uverbs_destroy_srq, reserved),
 		CORE_AT(UV_SRQ, UV_DESTROY, OBJ_SRQ, ib_uverbs_destroy_srq, srq_handle),
 		CORE_OUT(ib_uverbs_destroy_srq_resp, events_reported)),
+
+	COMMAND(OPEN_XRCD, on_open_xrcd,
+		CORE_IN(ib_uverbs_open_xrcd, oflags),
+		CORE_OUT(ib_uverbs_open_xrcd_resp, xrcd_handle),
+		CORE_AT(UV_MADE, UV_NEW, OBJ_XRCD, ib_uverbs_open_xrcd_resp, xrcd_handle),
+		UHW_IGNORED),
+	COMMAND(CLOSE_XRCD, on_close_xrcd_legacy,
+		CORE_IN(ib_uverbs_close_xrcd, xrcd_handle),
+		CORE_AT(UV_XRCD, UV_DESTROY, OBJ_XRCD, ib_uverbs_close_xrcd, xrcd_handle)),
+	COMMAND(OPEN_QP, on_open_qp,
+		CORE_IN(ib_uverbs_open_qp, reserved),
+		CORE_AT(UV_XRCD, UV_USE, OBJ_XRCD, ib_uverbs_open_qp, pd_handle),
+		CORE_OUT(ib_uverbs_create_qp_resp, reserved),
+		CORE_AT(UV_MADE, UV_NEW, OBJ_QP, ib_uverbs_create_qp_resp, qp_handle),
+		UHW_IGNORED),
 
 	COMMAND(CREATE_AH, on_create_ah,
 		CORE_IN(ib_uverbs_create_ah, attr),
@@ -206,10 +266,6 @@ const struct uv_method uv_commands[] = {
 	ABSENT(POST_SEND),
 	ABSENT(POST_RECV),
 	ABSENT(POST_SRQ_RECV),
-	ABSENT(OPEN_XRCD),
-	ABSENT(CLOSE_XRCD),
-	ABSENT(CREATE_XSRQ),
-	ABSENT(OPEN_QP),
 	EX_ABSENT(CREATE_CQ),
 	EX_ABSENT(CREATE_QP),
 	EX_ABSENT(CREATE_FLOW),

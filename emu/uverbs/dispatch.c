@@ -181,6 +181,11 @@ struct emu_rwq_table *uv_rwq_table(struct uv_call *call, uint16_t id)
 	return (struct emu_rwq_table *)uv_obj(call, id);
 }
 
+struct emu_xrcd *uv_xrcd(struct uv_call *call, uint16_t id)
+{
+	return (struct emu_xrcd *)uv_obj(call, id);
+}
+
 struct emu_qp *uv_qp(struct uv_call *call, uint16_t id)
 {
 	struct emu_obj *obj = uv_obj(call, id);

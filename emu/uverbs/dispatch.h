@@ -78,7 +78,7 @@ extern const unsigned uv_command_count;
 /* Numbers of the objects inside write structures; ids beside UVERBS_ATTR_CORE_IN and so on. */
 enum {
 	UV_PD = 0x10, UV_MR, UV_CQ, UV_RECV_CQ, UV_QP, UV_CHANNEL, UV_MADE, UV_MADE_FD, UV_SRQ,
-	UV_AH, UV_MW, UV_WQ, UV_RWQ_TABLE,
+	UV_AH, UV_MW, UV_WQ, UV_RWQ_TABLE, UV_XRCD,
 };
 
 /* What the application gave for a row. */
@@ -159,6 +159,7 @@ struct emu_channel *uv_channel(struct uv_call *call, uint16_t id);
 struct emu_srq *uv_srq(struct uv_call *call, uint16_t id);
 struct emu_wq *uv_wq(struct uv_call *call, uint16_t id);
 struct emu_rwq_table *uv_rwq_table(struct uv_call *call, uint16_t id);
+struct emu_xrcd *uv_xrcd(struct uv_call *call, uint16_t id);
 
 /* --- for the channels: ioctl, INVOKE_WRITE, write() --- */
 

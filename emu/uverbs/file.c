@@ -45,7 +45,7 @@ int file_handle_find(struct uv_file *file, uint64_t handle, enum obj_type type,
 	obj = handle <= UINT32_MAX ? numbers_find(&file->handles, (uint32_t)handle) : NULL;
 	if (!obj)
 		return -ENOENT;
-	if (obj->type != type)
+	if (obj->type != type && !(type == OBJ_QP && obj->type == OBJ_QP_OPEN))
 		return -EINVAL;
 	*out = obj;
 	return 0;
@@ -312,6 +312,33 @@ static void qp_object_destroy(struct uv_file *file, struct emu_obj *obj)
 	assert(!ret);
 }
 
+void file_qp_open_close(struct uv_file *file, struct emu_qp_open *open, uint32_t *events_out)
+{
+	struct emu_qp *qp = open->qp;
+	uint32_t events;
+	int ret;
+
+	if (!qp_open_close(open, events_out))
+		return;
+	engine_qp_forget(file->dev->engine, qp);
+	ret = qp_destroy(file->dev, qp, &events);
+	assert(!ret);
+}
+
+static void qp_open_object_destroy(struct uv_file *file, struct emu_obj *obj)
+{
+	uint32_t events;
+
+	file_qp_open_close(file, (struct emu_qp_open *)obj, &events);
+}
+
+static void xrcd_object_destroy(struct uv_file *file, struct emu_obj *obj)
+{
+	int ret = xrcd_close(file->dev, (struct emu_xrcd *)obj);
+
+	assert(!ret);
+}
+
 static void srq_object_destroy(struct uv_file *file, struct emu_obj *obj)
 {
 	uint32_t events;
@@ -376,7 +403,8 @@ static void (*const destroys[OBJ_TYPE_COUNT])(struct uv_file *, struct emu_obj *
 	[OBJ_CQ] = cq_object_destroy, [OBJ_QP] = qp_object_destroy,
 	[OBJ_UAR] = uar_object_destroy, [OBJ_CHANNEL] = channel_object_destroy,
 	[OBJ_ASYNC] = channel_object_destroy,
-	[OBJ_SRQ] = srq_object_destroy,
+	[OBJ_SRQ] = srq_object_destroy, [OBJ_XRCD] = xrcd_object_destroy,
+	[OBJ_QP_OPEN] = qp_open_object_destroy,
 	[OBJ_COUNTERS] = counters_object_destroy,
 	[OBJ_AH] = ah_object_destroy,
 	[OBJ_WQ] = wq_object_destroy, [OBJ_RWQ_TABLE] = rwq_table_object_destroy,
@@ -391,7 +419,9 @@ void file_object_destroy(struct uv_file *file, struct emu_obj *obj)
 static const enum obj_type close_order[] = {
 	OBJ_AH,
 	OBJ_QP,
+	OBJ_QP_OPEN,
 	OBJ_SRQ,
+	OBJ_XRCD,
 	OBJ_RWQ_TABLE,
 	OBJ_WQ,
 	OBJ_CQ,

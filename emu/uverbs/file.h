@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "emu/obj/obj.h"
+#include "emu/obj/xrcd.h"
 
 #define UV_PAGE_BYTES		4096u
 #define UV_PAGES		1024u	/* doorbell pages of a file; page 0 is never used */
@@ -72,7 +72,7 @@ struct uv_uar {
 /* Give @obj a handle.  0 or -ENOMEM */
 int file_handle_add(struct uv_file *file, struct emu_obj *obj);
 void file_handle_drop(struct uv_file *file, uint32_t handle);
-/* -ENOENT: no such handle; -EINVAL: an object of another type. */
+/* -ENOENT: no such handle; -EINVAL: an object of another type.  For OBJ_QP see file_qp(). */
 int file_handle_find(struct uv_file *file, uint64_t handle, enum obj_type type,
 		     struct emu_obj **out);
 
@@ -98,8 +98,14 @@ void file_device_give(struct uv_file *file, uint32_t page);
 /* Where the application's processes and the device see them. */
 uint8_t *file_device_memory(const struct uv_file *file, uint32_t page);
 
+/* Close a handle of a target QP, and the QP if it was the last. */
+void file_qp_open_close(struct uv_file *file, struct emu_qp_open *open, uint32_t *events_out);
+
+/* The QP behind an object that was found as one. */
 static inline struct emu_qp *file_qp(struct emu_obj *obj)
 {
+	if (obj->type == OBJ_QP_OPEN)
+		return ((struct emu_qp_open *)obj)->qp;
 	return (struct emu_qp *)((char *)obj - offsetof(struct emu_qp, obj));
 }
 #endif

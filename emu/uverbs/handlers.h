@@ -56,6 +56,12 @@ int on_query_qp(struct uv_call *call);
 int on_destroy_qp(struct uv_call *call);
 int on_destroy_qp_legacy(struct uv_call *call);
 
+int on_open_xrcd(struct uv_call *call);
+int on_close_xrcd(struct uv_call *call);
+int on_close_xrcd_legacy(struct uv_call *call);
+int on_open_qp(struct uv_call *call);
+
+int on_create_xsrq(struct uv_call *call);
 int on_create_srq(struct uv_call *call);
 int on_create_srq_legacy(struct uv_call *call);
 int on_modify_srq(struct uv_call *call);

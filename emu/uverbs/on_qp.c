@@ -44,8 +44,9 @@ static const struct qp_type_row {
 	{ IB_UVERBS_QPT_RC, true, QPT_RC },
 	{ IB_UVERBS_QPT_UC, true, QPT_UC },
 	{ IB_UVERBS_QPT_UD, true, QPT_UD },
-	{ .number = IB_UVERBS_QPT_RAW_PACKET }, { .number = IB_UVERBS_QPT_XRC_INI },
-	{ .number = IB_UVERBS_QPT_XRC_TGT }, { .number = IB_UVERBS_QPT_DRIVER },
+	{ IB_UVERBS_QPT_XRC_INI, true, QPT_XRC_INI },
+	{ IB_UVERBS_QPT_XRC_TGT, true, QPT_XRC_TGT },
+	{ .number = IB_UVERBS_QPT_RAW_PACKET }, { .number = IB_UVERBS_QPT_DRIVER },
 };
 
 /* Of the calling thread, as the kernel looks at it. */
@@ -99,15 +100,49 @@ static int mlx5_check(struct uv_call *call, const struct mlx5_ib_create_qp *ask)
 	return 0;
 }
 
+/* What a type does not have does not matter, whatever was given for it. */
+static int parts_take(struct uv_call *call, struct qp_init *init, struct emu_xrcd *xrcd)
+{
+	const struct qp_parts *parts = &qp_parts[init->type];
+
+	init->pd = parts->has_pd ? init->pd : NULL;
+	init->send_cq = parts->sends ? init->send_cq : NULL;
+	init->recv_cq = parts->receives ? init->recv_cq : NULL;
+	init->srq = parts->receives ? init->srq : NULL;
+	init->xrc_domain = parts->has_domain && xrcd ? xrcd->domain : NULL;
+	if (parts->has_pd != !!init->pd || parts->sends != !!init->send_cq ||
+	    parts->receives != !!init->recv_cq || parts->has_domain != !!init->xrc_domain)
+		return uv_refuse(call, WHY_CMD_ATTRIBUTES, -EINVAL);
+	if (init->srq && init->srq->type != SRQ_BASIC)
+		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
+	return 0;
+}
+
+/* The receive ring comes first in the buffer.  libmlx5 leaves room for it also where the type has
+ * none, if the program asked for receives. */
+static void rings_fill(struct qp_init *init, const struct mlx5_ib_create_qp *ask)
+{
+	const struct qp_parts *parts = &qp_parts[init->type];
+	uint64_t unused_bytes = 0;
+
+	if (!parts->sends)
+		return;
+	if (!init->srq && parts->receives) {
+		init->rq_count = ask->rq_wqe_count;
+		init->rq_stride = init->rq_count ? 1u << ask->rq_wqe_shift : 0;
+	} else if (ask->rq_wqe_count) {
+		unused_bytes = (uint64_t)ask->rq_wqe_count << ask->rq_wqe_shift;
+	}
+	init->buf_addr = ask->buf_addr + unused_bytes;
+	init->db_addr = ask->db_addr;
+	init->sq_blocks = ask->sq_wqe_count;
+}
+
 /* The receive ring has room for what its geometry says, which may be more than was asked. */
 static void init_fill(struct uv_call *call, struct qp_init *init,
 		      const struct mlx5_ib_create_qp *ask)
 {
-	init->buf_addr = ask->buf_addr;
-	init->db_addr = ask->db_addr;
-	init->sq_blocks = ask->sq_wqe_count;
-	init->rq_count = init->srq ? 0 : ask->rq_wqe_count;
-	init->rq_stride = init->rq_count ? 1u << ask->rq_wqe_shift : 0;
+	rings_fill(init, ask);
 	init->max_recv_wr = init->rq_count;
 	init->max_recv_sge = init->rq_stride / SGE_BYTES;
 	init->user_index = call->file->cqe_version ? ask->uidx : USER_INDEX_NO_SRQ;
@@ -115,8 +150,46 @@ static void init_fill(struct uv_call *call, struct qp_init *init,
 		init->async = call->file->async;
 }
 
+/* A target QP belongs to whoever opens it; its creator is the first. */
+static int target_create(struct uv_call *call, const struct qp_init *init, struct emu_xrcd *xrcd,
+			 struct emu_qp **out)
+{
+	struct qp_open_init open_init = {
+		.xrcd = xrcd, .async = init->async, .user_handle = init->user_handle,
+	};
+	struct qp_init qp_init = *init;
+	struct emu_qp_open *open;
+	uint32_t events;
+	int ret;
+
+	qp_init.async = NULL;
+	ret = qp_create(call->dev, &qp_init, out);
+	if (ret)
+		return ret;
+	ret = qp_open(call->dev, *out, &open_init, &open);
+	if (ret)
+		qp_destroy(call->dev, *out, &events);
+	else
+		call->created = &open->obj;
+	return ret;
+}
+
+static int qp_make(struct uv_call *call, const struct qp_init *init, struct emu_xrcd *xrcd,
+		   struct emu_qp **out)
+{
+	int ret;
+
+	if (init->xrc_domain)
+		return target_create(call, init, xrcd, out);
+	ret = qp_create(call->dev, init, out);
+	if (!ret)
+		call->created = &(*out)->obj;
+	return ret;
+}
+
 /* Both ways to ask end here; objects, capacities and signalling come from the caller. */
-static int create(struct uv_call *call, struct qp_init *init, uint64_t type, struct emu_qp **out)
+static int create(struct uv_call *call, struct qp_init *init, uint64_t type,
+		  struct emu_xrcd *xrcd, struct emu_qp **out)
 {
 	const struct mlx5_ib_create_qp *ask = uv_in(call, UVERBS_ATTR_UHW_IN);
 	struct mlx5_ib_create_qp_resp reply = { 0 };
@@ -126,13 +199,13 @@ static int create(struct uv_call *call, struct qp_init *init, uint64_t type, str
 		ret = mlx5_check(call, ask);
 	if (ret)
 		return ret;
-	if (!init->pd || !init->send_cq || !init->recv_cq)
-		return uv_refuse(call, WHY_CMD_ATTRIBUTES, -EINVAL);
-	init_fill(call, init, ask);
-	ret = qp_create(call->dev, init, out);
+	ret = parts_take(call, init, xrcd);
 	if (ret)
 		return ret;
-	call->created = &(*out)->obj;
+	init_fill(call, init, ask);
+	ret = qp_make(call, init, xrcd, out);
+	if (ret)
+		return ret;
 	reply.bfreg_index = call->file->has_dynamic_pages ? BFREG_NONE : 0;
 	uv_put(call, UVERBS_ATTR_UHW_OUT, &reply, sizeof reply);
 	return 0;
@@ -165,7 +238,7 @@ int on_create_qp(struct uv_call *call)
 	if (uv_has(call, UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE) &&
 	    type != IB_UVERBS_QPT_RAW_PACKET)
 		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
-	ret = create(call, &init, type, &qp);
+	ret = create(call, &init, type, uv_xrcd(call, UVERBS_ATTR_CREATE_QP_XRCD_HANDLE), &qp);
 	if (ret)
 		return ret;
 	uv_put(call, UVERBS_ATTR_CREATE_QP_RESP_CAP, cap, sizeof *cap);
@@ -191,7 +264,7 @@ int on_create_qp_legacy(struct uv_call *call)
 	struct emu_qp *qp;
 	int ret;
 
-	ret = create(call, &init, ask->qp_type, &qp);
+	ret = create(call, &init, ask->qp_type, uv_xrcd(call, UV_XRCD), &qp);
 	if (ret)
 		return ret;
 	reply.qpn = qp->qpn;
@@ -235,6 +308,13 @@ static struct qp_attr attr_read(const struct ib_uverbs_modify_qp *ask)
 /* Q_Keys of the upper half are the subnet manager's and its like: Linux since 6.4, 6.1.35. */
 #define QKEY_CONTROLLED		(1u << 31)
 
+/* Attributes of the half that a QP does not have are ignored, as Linux does for programs that
+ * treat both halves alike. */
+static const uint32_t ignored_attrs[QPT_COUNT] = {
+	[QPT_XRC_INI] = A_MAX_DEST_RD | A_MIN_RNR,
+	[QPT_XRC_TGT] = A_MAX_RD | A_RETRY | A_RNR,
+};
+
 static int modify(struct uv_call *call, const struct qp_attr *attr, uint32_t mask, uint32_t known)
 {
 	struct emu_qp *qp = uv_qp(call, UV_QP);
@@ -244,7 +324,7 @@ static int modify(struct uv_call *call, const struct qp_attr *attr, uint32_t mas
 		return uv_refuse(call, WHY_MODIFY_MASK, -EOPNOTSUPP);
 	if (mask & A_QKEY && attr->qkey & QKEY_CONTROLLED && !has_net_raw())
 		return uv_refuse(call, WHY_CMD_CAPABILITY, -EPERM);
-	ret = qp_modify(call->dev, qp, attr, mask);
+	ret = qp_modify(call->dev, qp, attr, mask & ~ignored_attrs[qp->type]);
 	if (!ret)
 		engine_qp_kick(call->engine, qp);
 	return ret;
@@ -333,6 +413,12 @@ static int destroy(struct uv_call *call, uint16_t qp_id, uint16_t reply_id)
 	struct emu_qp *qp = uv_qp(call, qp_id);
 	int ret;
 
+	if (qp->opens) {
+		file_qp_open_close(call->file, (struct emu_qp_open *)uv_obj(call, qp_id),
+				   &reply.events_reported);
+		uv_put(call, reply_id, &reply, sizeof reply);
+		return 0;
+	}
 	engine_qp_forget(call->engine, qp);
 	ret = qp_destroy(call->dev, qp, &reply.events_reported);
 	if (!ret)

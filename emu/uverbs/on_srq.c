@@ -15,7 +15,7 @@ static const struct srq_type_row {
 	enum srq_type type;
 } srq_types[] = {
 	[IB_UVERBS_SRQT_BASIC] = { true, true, SRQ_BASIC },
-	[IB_UVERBS_SRQT_XRC] = { true, false, SRQ_XRC },
+	[IB_UVERBS_SRQT_XRC] = { true, true, SRQ_XRC },
 	[IB_UVERBS_SRQT_TM] = { true, false, 0 },
 };
 
@@ -26,12 +26,26 @@ static int type_check(struct uv_call *call, uint64_t type, struct srq_init *init
 	if (!srq_types[type].is_here)
 		return uv_refuse(call, WHY_CMD_UNSUPPORTED, -EOPNOTSUPP);
 	init->type = srq_types[type].type;
+	if (init->type != SRQ_XRC) {		/* whatever was given */
+		init->cq = NULL;
+		init->xrcd = NULL;
+	} else if (!init->cq || !init->xrcd) {
+		return uv_refuse(call, WHY_CMD_ATTRIBUTES, -EINVAL);
+	}
 	return 0;
 }
 
-/* No checksums in WQEs: the only flag there is. */
-static int mlx5_check(struct uv_call *call, const struct mlx5_ib_create_srq *ask)
+static bool has_user_index(const struct uv_call *call, const struct srq_init *init)
 {
+	return init->type == SRQ_XRC && call->file->cqe_version;
+}
+
+/* No checksums in WQEs: the only flag there is. */
+static int mlx5_check(struct uv_call *call, const struct mlx5_ib_create_srq *ask,
+		      const struct srq_init *init)
+{
+	if (has_user_index(call, init) && ask->uidx >= SRQ_USER_INDEX_NONE)
+		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
 	if (ask->flags)
 		return uv_refuse(call, WHY_CMD_UNSUPPORTED, -EINVAL);
 	if (ask->reserved0 || ask->reserved1)
@@ -48,13 +62,13 @@ static int create(struct uv_call *call, struct srq_init *init, uint64_t type,
 	int ret = type_check(call, type, init);
 
 	if (!ret)
-		ret = mlx5_check(call, ask);
+		ret = mlx5_check(call, ask, init);
 	if (ret)
 		return ret;
 	init->buf_addr = ask->buf_addr;
 	init->db_addr = ask->db_addr;
-	init->user_index = SRQ_USER_INDEX_NONE;
-	init->names_itself = !call->file->cqe_version;
+	init->user_index = has_user_index(call, init) ? ask->uidx : SRQ_USER_INDEX_NONE;
+	init->names_itself = init->type == SRQ_XRC || !call->file->cqe_version;
 	if (!init->async)
 		init->async = call->file->async;
 	ret = srq_create(call->dev, init, out);
@@ -71,6 +85,8 @@ int on_create_srq(struct uv_call *call)
 	struct srq_init init = {
 		.user_handle = uv_number(call, UVERBS_ATTR_CREATE_SRQ_USER_HANDLE),
 		.pd = uv_pd(call, UVERBS_ATTR_CREATE_SRQ_PD_HANDLE),
+		.cq = uv_cq(call, UVERBS_ATTR_CREATE_SRQ_CQ_HANDLE),
+		.xrcd = uv_xrcd(call, UVERBS_ATTR_CREATE_SRQ_XRCD_HANDLE),
 		.async = uv_channel(call, UVERBS_ATTR_CREATE_SRQ_EVENT_FD),
 		.max_wr = (uint32_t)uv_number(call, UVERBS_ATTR_CREATE_SRQ_MAX_WR),
 		.max_sge = (uint32_t)uv_number(call, UVERBS_ATTR_CREATE_SRQ_MAX_SGE),
@@ -104,6 +120,22 @@ int on_create_srq_legacy(struct uv_call *call)
 	};
 	struct emu_srq *srq;
 	int ret = create(call, &init, IB_UVERBS_SRQT_BASIC, &srq);
+
+	if (!ret)
+		reply_legacy(call, srq);
+	return ret;
+}
+
+int on_create_xsrq(struct uv_call *call)
+{
+	const struct ib_uverbs_create_xsrq *ask = uv_in(call, UVERBS_ATTR_CORE_IN);
+	struct srq_init init = {
+		.user_handle = ask->user_handle, .pd = uv_pd(call, UV_PD),
+		.cq = uv_cq(call, UV_CQ), .xrcd = uv_xrcd(call, UV_XRCD),
+		.max_wr = ask->max_wr, .max_sge = ask->max_sge,
+	};
+	struct emu_srq *srq;
+	int ret = create(call, &init, ask->srq_type, &srq);
 
 	if (!ret)
 		reply_legacy(call, srq);

@@ -131,8 +131,6 @@ static void check_refused(const char *verb, const void *object)
 
 CREATE_TEST(objects_that_are_not_emulated_are_refused)
 {
-	struct ibv_xrcd_init_attr xrcd = { .fd = -1, .oflags = O_CREAT,
-		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS };
 	struct ibv_srq_init_attr_ex srq = { .attr = { .max_wr = 8, .max_sge = 1 },
 		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
 			     IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM,
@@ -143,7 +141,6 @@ CREATE_TEST(objects_that_are_not_emulated_are_refused)
 			  .port = 1 },
 		.eth = { .type = IBV_FLOW_SPEC_ETH, .size = sizeof flow.eth } };
 
-	check_refused("ibv_open_xrcd", ibv_open_xrcd(e.context, &xrcd));
 	check_refused("ibv_create_srq_ex (TM)", ibv_create_srq_ex(e.context, &srq));
 	check_refused("ibv_create_flow", ibv_create_flow(e.qp, &flow.attr));
 	check_refused("ibv_reg_dmabuf_mr", ibv_reg_dmabuf_mr(e.pd, 0, 4096, 0, -1, 0));

@@ -2,6 +2,7 @@
 /*
  * Values that make commands work; see uv.h.
  */
+#include <fcntl.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
@@ -132,10 +133,12 @@ static void create_qp_mlx5(const struct value *v, void *out)
 
 static void create_qp(const struct value *v, void *out)
 {
+	static const uint8_t types[] = { IB_UVERBS_QPT_RC, IB_UVERBS_QPT_UC, IB_UVERBS_QPT_UD,
+					 IB_UVERBS_QPT_XRC_INI, IB_UVERBS_QPT_XRC_TGT };
 	struct ib_uverbs_create_qp *ask = out;
 
 	ask->max_send_wr = take8(v->in);
-	ask->qp_type = IB_UVERBS_QPT_RC;
+	ask->qp_type = types[take8(v->in) % sizeof types];
 }
 
 /* The peer: the QP itself, or another one of the file. */
@@ -164,7 +167,8 @@ static const struct { uint8_t state; uint32_t mask; } lives[QP_STATE_COUNT] = {
 
 static void modify_qp(const struct value *v, void *out)
 {
-	const struct emu_qp *qp = v->target && v->target->type == OBJ_QP ?
+	const struct emu_qp *qp = v->target && (v->target->type == OBJ_QP ||
+						 v->target->type == OBJ_QP_OPEN) ?
 				  file_qp((struct emu_obj *)v->target) : NULL;
 	unsigned state = ((qp ? qp->state : 0u) + take8(v->in)) % QP_STATE_COUNT;
 	struct ib_uverbs_modify_qp *ask = out;
@@ -262,6 +266,33 @@ static void create_rwq_table(const struct value *v, void *out)
 		ask->wq_handles[i] = wq ? wq->handle : take8(v->in);
 }
 
+static void create_xsrq(const struct value *v, void *out)
+{
+	struct ib_uverbs_create_xsrq *ask = out;
+
+	ask->max_wr = RECVS - 1 + take8(v->in);
+	ask->max_sge = 1 + take8(v->in);
+	ask->srq_type = take8(v->in) ^ IB_UVERBS_SRQT_XRC;
+}
+
+static void open_xrcd(const struct value *v, void *out)
+{
+	struct ib_uverbs_open_xrcd *ask = out;
+
+	ask->fd = ~(uint32_t)take8(v->in);
+	ask->oflags = take32(v->in) ^ O_CREAT;
+}
+
+/* A target QP if there is one. */
+static void open_qp(const struct value *v, void *out)
+{
+	struct ib_uverbs_open_qp *ask = out;
+	struct emu_obj *target = uv_newest(v->in, OBJ_QP_OPEN);
+
+	ask->qpn = target ? file_qp(target)->qpn : take8(v->in);
+	ask->qp_type = take8(v->in) ^ IB_UVERBS_QPT_XRC_TGT;
+}
+
 static void query_port(const struct value *v, void *out)
 {
 	(void)v;
@@ -332,6 +363,10 @@ static const struct {
 	{ COMMAND(CREATE_SRQ), ID(CORE_IN), create_srq },
 	{ COMMAND(CREATE_SRQ), ID(UHW_IN), create_srq_mlx5 },
 	{ COMMAND(MODIFY_SRQ), ID(CORE_IN), modify_srq },
+	{ COMMAND(CREATE_XSRQ), ID(CORE_IN), create_xsrq },
+	{ COMMAND(CREATE_XSRQ), ID(UHW_IN), create_srq_mlx5 },
+	{ COMMAND(OPEN_XRCD), ID(CORE_IN), open_xrcd },
+	{ COMMAND(OPEN_QP), ID(CORE_IN), open_qp },
 	{ COMMAND(CREATE_AH), ID(CORE_IN), create_ah },
 	{ EX_COMMAND(MODIFY_QP), ID(CORE_IN), modify_qp },
 	{ EX_COMMAND(MODIFY_CQ), ID(CORE_IN), modify_cq },

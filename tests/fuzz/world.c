@@ -72,6 +72,7 @@ void device_rewind(void)
 	numbers_rewind(&device.qpns);
 	numbers_rewind(&device.cqns);
 	numbers_rewind(&device.pdns);
+	assert(!device.xrc_domains);
 	numbers_rewind(&device.srqns);
 	numbers_rewind(&device.wqns);
 	numbers_rewind(&device.keys.indices);

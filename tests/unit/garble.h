@@ -162,7 +162,8 @@ static inline void core_write(struct command *c)
 	for (unsigned i = 0; i < c->method->attr_count; i++) {
 		const struct uv_attr *row = &c->method->attr[i];
 
-		if (row->place == UV_CORE && row->kind != UV_NEW && row->kind != UV_FD_NEW)
+		if (row->place == UV_CORE && row->kind != UV_NEW && row->kind != UV_FD_NEW &&
+		    !is_without(c, row))
 			memcpy(c->bytes[in] + row->at, &c->core[i], sizeof *c->core);
 	}
 	part_point(c, (unsigned)in);

@@ -215,6 +215,8 @@ Test(uv_garble_frames, structures_are_as_long_as_the_kernel_wants_them)
 static const struct { uint32_t object, method; int rc; } never_work[] = {
 	/* counters count for flows, and there are none */
 	{ UVERBS_OBJECT_COUNTERS, UVERBS_METHOD_COUNTERS_READ, -EINVAL },
+	/* only target QPs can be opened, and what is here is an RC QP */
+	{ UV_WRITE_OBJECT, CMD(OPEN_QP), -EINVAL },
 };
 
 static int want_without_fault(const struct uv_method *m)
