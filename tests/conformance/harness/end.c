@@ -92,6 +92,8 @@ static int srq_create(struct end *e)
 {
 	struct ibv_srq_init_attr init = { .attr = { .max_wr = e->opts.srq_wr, .max_sge = 4 } };
 
+	if (e->opts.type == IBV_QPT_XRC_SEND)
+		return end_xrc_open(e);
 	if (!e->opts.srq_wr)
 		return 0;
 	e->srq = ibv_create_srq(e->pd, &init);
@@ -113,6 +115,10 @@ static const struct type_row {
 		IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
 		IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
 		IBV_QP_MAX_QP_RD_ATOMIC },
+	[IBV_QPT_XRC_SEND] = { OPS_RC, IBV_QP_ACCESS_FLAGS,
+		IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
+		IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+		IBV_QP_MAX_QP_RD_ATOMIC },
 	[IBV_QPT_UC] = { OPS_UC, IBV_QP_ACCESS_FLAGS,
 		IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN, IBV_QP_SQ_PSN },
 	[IBV_QPT_UD] = { OPS_UD, IBV_QP_QKEY, 0, IBV_QP_SQ_PSN },
@@ -121,7 +127,8 @@ static const struct type_row {
 static int qp_create(struct end *e)
 {
 	struct ibv_qp_init_attr_ex init = {
-		.send_cq = e->cq[SEND_CQ], .recv_cq = e->cq[RECV_CQ], .srq = e->srq,
+		.send_cq = e->cq[SEND_CQ], .recv_cq = e->cq[RECV_CQ],
+		.srq = e->xrcd ? NULL : e->srq,
 		.cap = e->opts.cap, .qp_type = e->opts.type, .sq_sig_all = e->opts.sig_all,
 		.pd = e->pd, .comp_mask = IBV_QP_INIT_ATTR_PD,
 		.send_ops_flags = types[e->opts.type].send_ops,
@@ -195,6 +202,7 @@ void end_close(struct end *e)
 	if (e->spare_qp)
 		ibv_destroy_qp(e->spare_qp);
 	end_windows_close(e);
+	end_xrc_close(e);
 	if (e->srq)
 		ibv_destroy_srq(e->srq);
 	for (unsigned i = 0; i < END_AHS_MAX; i++)
@@ -229,6 +237,8 @@ void end_describe(const struct end *e, struct end_info *out)
 		.addr = (uintptr_t)e->buf, .bytes = e->opts.bytes,
 	};
 	ibv_query_gid(e->context, 1, e->opts.gid_index, &out->gid);
+	if (e->target && !ibv_get_srq_num(e->srq, &out->srqn))
+		out->target_qpn = e->target->qp_num;
 }
 
 int end_to_init(struct end *e)
@@ -246,7 +256,8 @@ int end_to_rtr(struct end *e, const struct end_info *other)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR, .path_mtu = e->opts.mtu, .rq_psn = e->opts.rq_psn,
-		.dest_qp_num = e->opts.dest_qpn ? e->opts.dest_qpn : other->qpn,
+		.dest_qp_num = e->opts.dest_qpn ? e->opts.dest_qpn :
+			       other->target_qpn ? other->target_qpn : other->qpn,
 		.max_dest_rd_atomic = e->opts.dest_rd_atomic,
 		.min_rnr_timer = e->opts.min_rnr_timer,
 		.ah_attr = { .is_global = 1, .port_num = 1,
@@ -284,6 +295,8 @@ int end_connect(struct end *e, const struct end_info *other)
 		err = end_to_init(e);
 	if (!err && e->opts.state >= IBV_QPS_RTR)
 		err = end_to_rtr(e, other);
+	if (!err && e->target)
+		err = end_xrc_connect(e, other);
 	if (!err && e->opts.state >= IBV_QPS_RTS)
 		err = end_to_rts(e);
 	if (!err && e->opts.state == IBV_QPS_ERR)
@@ -355,6 +368,8 @@ int end_post(struct end *e, const struct work *work)
 		if (err)
 			return err;
 	}
+	if (e->target)
+		wr.qp_type.xrc.remote_srqn = copy.srqn ? copy.srqn : e->other.srqn;
 	return ibv_post_send(e->qp, &wr, &bad);
 }
 

@@ -28,7 +28,7 @@
 enum end_queue { SEND_CQ, RECV_CQ };
 
 struct end_opts {
-	enum ibv_qp_type type;		/* RC, UC or UD */
+	enum ibv_qp_type type;		/* RC, UC, UD, or XRC_SEND: see xrc.c */
 	unsigned create_flags;
 	uint32_t qkey;
 	unsigned qp_access, mr_access;
@@ -52,6 +52,7 @@ struct end_opts {
 struct end_info {
 	union ibv_gid gid;
 	uint32_t qpn, psn;
+	uint32_t target_qpn, srqn;	/* XRC */
 	uint32_t lkey, rkey;
 	uint64_t addr, bytes;
 };
@@ -81,6 +82,9 @@ struct end {
 	struct ibv_cq *cq[2];		/* by enum end_queue */
 	struct ibv_qp *qp;
 	struct ibv_srq *srq;		/* NULL: the QP has its own receives */
+	struct ibv_xrcd *xrcd;		/* XRC */
+	struct ibv_qp *target;		/* XRC: `qp` only sends, this only receives */
+	struct ibv_xrcd *file_xrcd;	/* end_domain_open() */
 	struct end_info other;		/* whom it was connected to */
 	struct end_ah {
 		union ibv_gid gid;
@@ -108,6 +112,7 @@ struct work {
 	unsigned flags;			/* IBV_SEND_*; SIGNALED is not added */
 	uint64_t remote_addr;
 	uint32_t rkey;
+	uint32_t srqn;			/* XRC; 0: the other end's */
 	uint32_t imm;			/* host order; for SEND_WITH_INV, LOCAL_INV the rkey */
 	uint64_t compare_add, swap;
 	/* UD; zero: the other end's */
@@ -167,4 +172,14 @@ void pattern_fill(void *at, size_t bytes, uint64_t seed);
 int64_t pattern_differs(const void *at, size_t bytes, uint64_t seed);
 
 uint64_t now_ms(void);
+
+/* xrc.c: what an end of XRC_SEND has besides its QP.  0 or errno */
+int end_xrc_open(struct end *e);
+int end_xrc_connect(struct end *e, const struct end_info *other);
+void end_xrc_close(struct end *e);
+/* A domain by the file of this name, which is made if need be; one at a time. */
+int end_domain_open(struct end *e, const char *path, int oflags);
+int end_domain_close(struct end *e);
+int end_target_to(struct end *e, enum ibv_qp_state state);
+enum ibv_qp_state end_target_state(struct end *e);
 #endif

@@ -11,7 +11,7 @@
 static bool is_about(const struct end *e, const void *element)
 {
 	return element == e->qp || element == e->cq[SEND_CQ] || element == e->cq[RECV_CQ] ||
-	       (e->srq && element == e->srq);
+	       (e->srq && element == e->srq) || (e->target && element == e->target);
 }
 
 static void *event_element(const struct ibv_async_event *event)

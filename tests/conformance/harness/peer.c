@@ -178,6 +178,28 @@ static int on_swap_qp(struct end *e, struct peer_message *m)
 	return err;
 }
 
+static int on_target_to(struct end *e, struct peer_message *m)
+{
+	return end_target_to(e, (enum ibv_qp_state)m->arg[0]);
+}
+
+static int on_target_state(struct end *e, struct peer_message *m)
+{
+	m->arg[0] = end_target_state(e);
+	return 0;
+}
+
+static int on_domain_open(struct end *e, struct peer_message *m)
+{
+	return end_domain_open(e, (const char *)m->u.bytes, (int)m->arg[0]);
+}
+
+static int on_domain_close(struct end *e, struct peer_message *m)
+{
+	(void)m;
+	return end_domain_close(e);
+}
+
 static int (*const handlers[PEER_OP_COUNT])(struct end *, struct peer_message *) = {
 	[PEER_MCAST] = on_mcast,
 	[PEER_CLOSE] = on_close, [PEER_CONNECT] = on_connect, [PEER_TO] = on_to,
@@ -188,6 +210,8 @@ static int (*const handlers[PEER_OP_COUNT])(struct end *, struct peer_message *)
 	[PEER_DIFFERS] = on_differs, [PEER_UNMAP] = on_unmap,
 	[PEER_SRQ_MODIFY] = on_srq_modify, [PEER_SRQ_QUERY] = on_srq_query,
 	[PEER_SRQ_DESTROY] = on_srq_destroy,
+	[PEER_TARGET_TO] = on_target_to, [PEER_TARGET_STATE] = on_target_state,
+	[PEER_DOMAIN_OPEN] = on_domain_open, [PEER_DOMAIN_CLOSE] = on_domain_close,
 	[PEER_WINDOW] = on_window, [PEER_SWAP_QP] = on_swap_qp,
 };
 
@@ -492,5 +516,39 @@ int peer_swap_qp(struct peer *p, struct end_info *info_out)
 
 	call(p, &m);
 	*info_out = m.u.info;
+	return m.err;
+}
+
+int peer_target_to(struct peer *p, enum ibv_qp_state state)
+{
+	struct peer_message m = { .op = PEER_TARGET_TO, .arg = { state } };
+
+	call(p, &m);
+	return m.err;
+}
+
+enum ibv_qp_state peer_target_state(struct peer *p)
+{
+	struct peer_message m = { .op = PEER_TARGET_STATE };
+
+	call(p, &m);
+	return (enum ibv_qp_state)m.arg[0];
+}
+
+int peer_domain_open(struct peer *p, const char *path, int oflags)
+{
+	struct peer_message m = { .op = PEER_DOMAIN_OPEN, .arg = { oflags } };
+
+	cr_assert_lt(strlen(path), sizeof m.u.bytes);
+	strcpy((char *)m.u.bytes, path);
+	call(p, &m);
+	return m.err;
+}
+
+int peer_domain_close(struct peer *p)
+{
+	struct peer_message m = { .op = PEER_DOMAIN_CLOSE };
+
+	call(p, &m);
 	return m.err;
 }

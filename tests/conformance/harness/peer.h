@@ -25,6 +25,7 @@ enum peer_op {
 	PEER_POST, PEER_POST_RECV, PEER_AWAIT, PEER_GLANCE, PEER_EVENT,
 	PEER_REGISTER, PEER_DEREGISTER, PEER_READ, PEER_FILL, PEER_DIFFERS, PEER_UNMAP,
 	PEER_SRQ_MODIFY, PEER_SRQ_QUERY, PEER_SRQ_DESTROY,
+	PEER_TARGET_TO, PEER_TARGET_STATE, PEER_DOMAIN_OPEN, PEER_DOMAIN_CLOSE,
 	PEER_WINDOW, PEER_SWAP_QP,
 	PEER_MCAST,
 	PEER_OP_COUNT
@@ -88,6 +89,10 @@ int peer_unmap(struct peer *p, size_t offset, size_t bytes);
 int peer_srq_modify(struct peer *p, const struct ibv_srq_attr *attr, int mask);
 int peer_srq_query(struct peer *p, struct ibv_srq_attr *out);
 int peer_srq_destroy(struct peer *p);
+int peer_target_to(struct peer *p, enum ibv_qp_state state);
+enum ibv_qp_state peer_target_state(struct peer *p);
+int peer_domain_open(struct peer *p, const char *path, int oflags);
+int peer_domain_close(struct peer *p);
 int peer_window(struct peer *p, struct window_ask *ask);	/* as end_window() */
 int peer_swap_qp(struct peer *p, struct end_info *info_out);	/* as end_swap_qp() */
 #endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An end that speaks XRC: its QP only sends, a target QP only receives, and receives are in a
+ * shared queue of the same domain.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+#include "end.h"
+
+int end_xrc_open(struct end *e)
+{
+	struct ibv_xrcd_init_attr domain = { .fd = -1, .oflags = O_CREAT,
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS };
+	struct ibv_srq_init_attr_ex queue = { .attr = { .max_wr = 32, .max_sge = 4 },
+		.srq_type = IBV_SRQT_XRC, .pd = e->pd, .cq = e->cq[RECV_CQ],
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_XRCD |
+			     IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_PD };
+	struct ibv_qp_init_attr_ex target = { .qp_type = IBV_QPT_XRC_RECV,
+		.comp_mask = IBV_QP_INIT_ATTR_XRCD };
+
+	e->xrcd = ibv_open_xrcd(e->context, &domain);
+	if (!e->xrcd)
+		return errno;
+	queue.xrcd = target.xrcd = e->xrcd;
+	e->srq = ibv_create_srq_ex(e->context, &queue);
+	if (!e->srq)
+		return errno;
+	e->target = ibv_create_qp_ex(e->context, &target);
+	return e->target ? 0 : errno;
+}
+
+int end_xrc_connect(struct end *e, const struct end_info *other)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1,
+				    .qp_access_flags = e->opts.qp_access };
+	int err = ibv_modify_qp(e->target, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				IBV_QP_ACCESS_FLAGS);
+
+	if (err)
+		return err;
+	attr = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTR, .path_mtu = e->opts.mtu, .rq_psn = e->opts.rq_psn,
+		.dest_qp_num = other->qpn, .max_dest_rd_atomic = e->opts.dest_rd_atomic,
+		.min_rnr_timer = e->opts.min_rnr_timer,
+		.ah_attr = { .is_global = 1, .port_num = 1,
+			     .grh = { .dgid = other->gid, .sgid_index = e->opts.gid_index,
+				      .hop_limit = 64 } },
+	};
+	err = ibv_modify_qp(e->target, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+			    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+			    IBV_QP_MIN_RNR_TIMER);
+	if (err)
+		return err;
+	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = e->opts.timeout,
+				     .sq_psn = e->opts.sq_psn };
+	return ibv_modify_qp(e->target, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_SQ_PSN);
+}
+
+void end_xrc_close(struct end *e)
+{
+	if (!e->xrcd)
+		return;
+	if (e->target)
+		ibv_destroy_qp(e->target);
+	if (e->srq)
+		ibv_destroy_srq(e->srq);
+	e->srq = NULL;
+	ibv_close_xrcd(e->xrcd);
+}
+
+int end_target_to(struct end *e, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+
+	return ibv_modify_qp(e->target, &attr, IBV_QP_STATE);
+}
+
+enum ibv_qp_state end_target_state(struct end *e)
+{
+	struct ibv_qp_attr attr;
+	struct ibv_qp_init_attr init;
+
+	if (ibv_query_qp(e->target, &attr, IBV_QP_STATE, &init))
+		return IBV_QPS_UNKNOWN;
+	return attr.qp_state;
+}
+
+int end_domain_open(struct end *e, const char *path, int oflags)
+{
+	struct ibv_xrcd_init_attr init = { .oflags = oflags,
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS };
+	int err;
+
+	init.fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (init.fd < 0)
+		return errno;
+	errno = 0;
+	e->file_xrcd = ibv_open_xrcd(e->context, &init);
+	err = e->file_xrcd ? 0 : errno;
+	close(init.fd);
+	return err;
+}
+
+int end_domain_close(struct end *e)
+{
+	return ibv_close_xrcd(e->file_xrcd);
+}
