@@ -28,6 +28,9 @@ enum ib_rc_opcode {
 	RC_ACKNOWLEDGE, RC_ATOMIC_ACKNOWLEDGE,
 	RC_COMPARE_SWAP, RC_FETCH_ADD,
 	RC_SEND_LAST_INVAL = 0x16, RC_SEND_ONLY_INVAL = 0x17,
+	/* Ours: nobody has published how these travel.  The payload is two masks of 8 bytes, in
+	 * host order; dma_bytes is the size of the operands.  They stay inside of a fabric. */
+	RC_MASKED_COMPARE_SWAP = 0x1e, RC_MASKED_FETCH_ADD = 0x1f,
 };
 
 /* BTH opcode: transport [7:5], operation [4:0].  UC, UD and XRC have the operations of RC, as far
@@ -48,6 +51,19 @@ static inline bool ib_is_answer(uint8_t opcode)
 
 	return operation >= RC_READ_RESPONSE_FIRST && operation <= RC_ATOMIC_ACKNOWLEDGE;
 }
+
+static inline bool ib_is_masked_atomic(uint8_t operation)
+{
+	return operation == RC_MASKED_COMPARE_SWAP || operation == RC_MASKED_FETCH_ADD;
+}
+
+static inline bool ib_is_atomic(uint8_t operation)
+{
+	return operation == RC_COMPARE_SWAP || operation == RC_FETCH_ADD ||
+	       ib_is_masked_atomic(operation);
+}
+
+#define IB_MASKS_BYTES	16		/* of a masked atomic */
 
 #define IB_MULTICAST_QPN 0xffffffu
 

@@ -151,6 +151,20 @@ UNCHECKED int mem_compare_swap(uint64_t addr, uint64_t compare, uint64_t swap, u
 	return 0;
 }
 
+UNCHECKED int mem_compare_swap32(uint64_t addr, uint32_t compare, uint32_t swap, uint32_t *old_out)
+{
+	uint32_t seen = compare;
+
+	if (!guard_is_user(addr, 4) || addr & 3 || GUARD_ENTER())
+		return -EFAULT;
+	guard_aim(addr, 4, 0, 0);
+	__atomic_compare_exchange_n((uint32_t *)at(addr), &seen, swap, false,
+				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	guard_leave();
+	*old_out = seen;
+	return 0;
+}
+
 UNCHECKED int mem_fetch_add(uint64_t addr, uint64_t add, uint64_t *old_out)
 {
 	uint64_t old;

@@ -84,11 +84,6 @@ static int ring_copy(struct emu_qp *qp, uint32_t block, unsigned units, uint8_t 
 	return first < bytes ? mem_copy_in(out + first, qp->sq_addr, bytes - first) : 0;
 }
 
-/* What the decoder knows and no transport executes yet. */
-static const bool is_planned[HW_OP_COUNT] = {
-	[HW_OP_MASKED_COMPARE_SWAP] = true, [HW_OP_MASKED_FETCH_ADD] = true,
-};
-
 static enum hw_fault work_check_place(const struct emu_qp *qp, const struct hw_work *w,
 				      uint32_t block)
 {
@@ -96,7 +91,7 @@ static enum hw_fault work_check_place(const struct emu_qp *qp, const struct hw_w
 		return HW_FAULT_QPN;
 	if (w->index != (uint16_t)block)
 		return HW_FAULT_INDEX;
-	return is_planned[w->op] ? HW_FAULT_OPCODE_TRANSPORT : HW_OK;
+	return HW_OK;
 }
 
 enum hw_status tp_work_fetch(struct tp *tp, struct emu_qp *qp, uint32_t block,

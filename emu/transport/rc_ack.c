@@ -216,7 +216,7 @@ static void answered(struct tp *tp, struct emu_qp *qp, struct rc_sent *sent)
 
 	if (r->reads_out && r->send_at != r->sent_head)
 		r->reads_out--;
-	tp_sent_complete(tp, qp, HW_SUCCESS, sent->op == HW_OP_READ ? sent->bytes : 8);
+	tp_sent_complete(tp, qp, HW_SUCCESS, sent->bytes);
 	complete_done(tp, qp);
 }
 
@@ -244,7 +244,7 @@ static void take_answer_data(struct tp *tp, struct emu_qp *qp, const struct ib_p
 	struct rc_req *r = &qp->req;
 	struct rc_sent *sent = rc_sent_at(qp, r->sent_head);
 	uint64_t original = p->original;
-	const struct iovec atomic = { &original, sizeof original };
+	const struct iovec atomic = { &original, sizeof original };	/* low bytes first */
 	bool is_read = sent->op == HW_OP_READ;
 	enum hw_status status;
 
@@ -253,7 +253,7 @@ static void take_answer_data(struct tp *tp, struct emu_qp *qp, const struct ib_p
 		return;
 	}
 	status = scatter(tp, qp, sent, is_read ? p->span : &atomic, is_read ? p->span_count : 1,
-			 is_read ? p->payload_bytes : sizeof original, readable_out);
+			 is_read ? p->payload_bytes : sent->bytes, readable_out);
 	if (!*readable_out)
 		return;
 	if (status != HW_SUCCESS) {
@@ -346,7 +346,7 @@ void rc_executed(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p, ui
 {
 	uint8_t op = ib_operation(p->opcode);
 	struct ib_packet answer = {
-		.opcode = op == RC_COMPARE_SWAP || op == RC_FETCH_ADD ?
+		.opcode = ib_is_atomic(op) ?
 			  RC_ATOMIC_ACKNOWLEDGE : RC_ACKNOWLEDGE,
 		.psn = psn_add(p->psn, p->packet_count - 1),
 		.packet_count = 1,

@@ -237,11 +237,27 @@ static void read_request(struct tp *tp, struct emu_qp *qp, const struct rc_sent 
 	p->dma_bytes = sent->bytes - got;
 }
 
+static void masks_attach(struct tp_scratch *s, struct ib_packet *p)
+{
+	s->masks[0] = s->work.swap_mask;
+	s->masks[1] = s->work.compare_mask;
+	s->span[0] = (struct iovec){ s->masks, sizeof s->masks };
+	p->dma_bytes = s->work.atomic_bytes;
+	p->payload_bytes = sizeof s->masks;
+	p->span = s->span;
+	p->span_count = 1;
+}
+
 static void atomic_request(struct tp *tp, const struct rc_sent *sent, struct ib_packet *p)
 {
+	static const uint8_t opcodes[HW_OP_COUNT] = {
+		[HW_OP_COMPARE_SWAP] = RC_COMPARE_SWAP, [HW_OP_FETCH_ADD] = RC_FETCH_ADD,
+		[HW_OP_MASKED_COMPARE_SWAP] = RC_MASKED_COMPARE_SWAP,
+		[HW_OP_MASKED_FETCH_ADD] = RC_MASKED_FETCH_ADD,
+	};
 	const struct hw_work *w = &tp->tx.work;
 
-	p->opcode |= w->op == HW_OP_FETCH_ADD ? RC_FETCH_ADD : RC_COMPARE_SWAP;
+	p->opcode |= opcodes[w->op];
 	p->psn = sent->psn;
 	p->packet_count = 1;
 	p->wants_ack = true;
@@ -249,6 +265,8 @@ static void atomic_request(struct tp *tp, const struct rc_sent *sent, struct ib_
 	p->rkey = w->rkey;
 	p->swap_add = w->swap_add;
 	p->compare = w->compare;
+	if (ib_is_masked_atomic(opcodes[w->op]))
+		masks_attach(&tp->tx, p);
 }
 
 int rc_req_next(struct tp *tp, struct emu_qp *qp, uint32_t bytes_max, struct ib_packet *out)

@@ -28,6 +28,8 @@ const struct op_row resp_op_rows[32] = {
 	[RC_READ_REQUEST]     = { KIND_READ, true, true, false, KEY_REMOTE_READ },
 	[RC_COMPARE_SWAP]     = { KIND_ATOMIC, true, true, false, KEY_REMOTE_ATOMIC },
 	[RC_FETCH_ADD]        = { KIND_ATOMIC, true, true, false, KEY_REMOTE_ATOMIC },
+	[RC_MASKED_COMPARE_SWAP] = { KIND_ATOMIC, true, true, false, KEY_REMOTE_ATOMIC },
+	[RC_MASKED_FETCH_ADD] = { KIND_ATOMIC, true, true, false, KEY_REMOTE_ATOMIC },
 	[RC_SEND_LAST_INVAL]  = { KIND_SEND, false, true, true, 0 },
 	[RC_SEND_ONLY_INVAL]  = { KIND_SEND, true, true, true, 0 },
 };
@@ -69,7 +71,7 @@ struct judged resp_permitted(struct request *q)
 {
 	if ((q->r->access & q->op->access) != q->op->access)
 		return JUDGED(V_NAK_INVALID, WHY_QP_RIGHTS);
-	if (q->op->kind == KIND_ATOMIC && q->p->va & 7)
+	if (q->op->kind == KIND_ATOMIC && q->p->va & (atomic_bytes(q->p) - 1))
 		return JUDGED(V_NAK_INVALID, WHY_ATOMIC_UNALIGNED);
 	return NEXT;
 }
@@ -114,6 +116,9 @@ static bool is_payload_fitting(const struct request *q)
 	const struct ib_packet *p = q->p;
 	uint32_t mtu = q->qp->mtu_bytes;	/* the peer's is the same, see is_for_us() */
 
+	if (ib_is_masked_atomic(ib_operation(p->opcode)))
+		return p->payload_bytes == IB_MASKS_BYTES && p->packet_count == 1 &&
+		       p->dma_bytes == atomic_bytes(p);
 	if (q->op->kind == KIND_READ || q->op->kind == KIND_ATOMIC)
 		return p->payload_bytes == 0 && p->packet_count == 1;
 	if (!p->mtu_bytes || !p->packet_count ||
@@ -187,7 +192,7 @@ struct judged resp_key(struct request *q)
 	const struct ib_packet *p = q->p;
 	bool is_later = q->op->kind == KIND_WRITE && !q->op->starts;
 	uint64_t va = is_later ? r->write_va + r->message_bytes : p->va;
-	uint64_t bytes = q->op->kind == KIND_ATOMIC ? 8 :
+	uint64_t bytes = q->op->kind == KIND_ATOMIC ? atomic_bytes(p) :
 			 is_later ? p->payload_bytes : p->dma_bytes;
 	enum why why;
 
@@ -236,13 +241,14 @@ static struct judged execute_read(struct request *q)
 static struct judged execute_atomic(struct request *q)
 {
 	const struct home *home = &q->tp->dev->home;
-	uint64_t at = (uintptr_t)q->memory.iov_base, old;
+	struct atomic atomic;
+	uint64_t old;
 	int failed;
 
+	if (!atomic_read(q->p, &atomic))
+		return JUDGED(V_UNREADABLE, WHY_NONE);
 	home_atomics_lock(home);
-	failed = ib_operation(q->p->opcode) == RC_FETCH_ADD ?
-		 mem_fetch_add(at, q->p->swap_add, &old) :
-		 mem_compare_swap(at, q->p->compare, q->p->swap_add, &old);
+	failed = atomic_execute(&atomic, (uintptr_t)q->memory.iov_base, &old);
 	home_atomics_unlock(home);
 	if (failed)
 		return JUDGED(V_NAK_ACCESS, WHY_MEMORY_GONE);
@@ -508,25 +514,22 @@ void rc_take_request(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p
 static int execute_remote_atomic(struct request *q, uint64_t *original_out)
 {
 	const struct rc_remote *remote = q->remote;
-	struct iovec old = { original_out, sizeof *original_out };
+	uint32_t bytes = atomic_bytes(q->p);
+	struct iovec old = { original_out, bytes };
 	uint64_t at = (uintptr_t)q->memory.iov_base, new;
-	struct iovec now = { &new, sizeof new };
+	struct iovec now = { &new, bytes };
+	struct atomic atomic;
 	int rc;
 
-	if (at & 7)
+	if (at & (bytes - 1) || !atomic_read(q->p, &atomic))
 		return -EFAULT;		/* as the owner would find */
 	if (!remote->atomics_lock(remote->ctx))
 		return -EAGAIN;
-	rc = remote->read(remote->ctx, &old, 1, at, sizeof new);
-	if (!rc && ib_operation(q->p->opcode) == RC_FETCH_ADD)
-		new = *original_out + q->p->swap_add;
-	else if (!rc && *original_out == q->p->compare)
-		new = q->p->swap_add;
-	else
-		goto unlock;
-	rc = remote->atomics_held(remote->ctx) ?
-	     remote->write(remote->ctx, at, &now, 1, sizeof new) : -EAGAIN;
-unlock:
+	rc = remote->read(remote->ctx, &old, 1, at, bytes);
+	new = rc ? 0 : atomic_result(&atomic, *original_out);
+	if (!rc && new != *original_out)
+		rc = remote->atomics_held(remote->ctx) ?
+		     remote->write(remote->ctx, at, &now, 1, bytes) : -EAGAIN;
 	remote->atomics_unlock(remote->ctx);
 	return rc;
 }

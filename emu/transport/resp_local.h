@@ -62,6 +62,29 @@ struct judged resp_length(struct request *q);		/* payload agrees with MTU and RE
 struct judged resp_key(struct request *q);		/* key, range, rights, PD            */
 struct judged resp_execute(struct request *q);		/* the only stage that moves data    */
 
+/* atomic.c: an atomic, whichever way it came */
+struct atomic {
+	bool is_add;
+	uint8_t bytes;			/* 4 or 8 */
+	uint64_t operand;		/* to add, or to swap in */
+	uint64_t compare;
+	uint64_t mask;			/* bits to swap; of an addition where its fields end */
+	uint64_t compare_mask;
+};
+
+/* Of operands: what is not 4 is 8; see resp_length(). */
+static inline uint32_t atomic_bytes(const struct ib_packet *p)
+{
+	return ib_is_masked_atomic(ib_operation(p->opcode)) && p->dma_bytes == 4 ? 4 : 8;
+}
+
+/* False: the masks can't be read. */
+bool atomic_read(const struct ib_packet *p, struct atomic *out);
+/* What there is afterwards; the same if nothing is to be written. */
+uint64_t atomic_result(const struct atomic *a, uint64_t old);
+/* In memory.  -EFAULT; -EAGAIN somebody else never stops writing there */
+int atomic_execute(const struct atomic *a, uint64_t at, uint64_t *old_out);
+
 void resp_why(const struct request *q, enum why why);
 /* The message state after an accepted packet. */
 void resp_advance(struct request *q);

@@ -34,6 +34,7 @@ struct tp {
 		uint8_t wqe[HW_WQE_BYTES_MAX + 16];
 		union { struct hw_work work; struct hw_recv recv; };
 		struct iovec span[HW_SGE_MAX];
+		uint64_t masks[2];		/* of a masked atomic: its payload */
 		unsigned span_count;
 		uint32_t pdn;		/* whose keys the work or receive may name */
 		bool has_whole;		/* the spans are those of the whole message */

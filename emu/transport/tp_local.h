@@ -23,7 +23,7 @@ static inline uint32_t rc_block_of(const struct emu_qp *qp, const struct rc_sent
 
 static inline bool rc_is_read_or_atomic(uint8_t op)
 {
-	return op == HW_OP_READ || op == HW_OP_COMPARE_SWAP || op == HW_OP_FETCH_ADD;
+	return op >= HW_OP_READ && op <= HW_OP_MASKED_FETCH_ADD;
 }
 
 /* Takes effect in the QP itself: no packet, no PSN. */

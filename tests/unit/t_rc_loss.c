@@ -314,7 +314,12 @@ static const struct bad_packet {
 } bad_packets[] = {
 	{ { .opcode = RC_SEND_MIDDLE, .psn = 100 }, WHY_OPCODE_SEQUENCE },
 	{ { .opcode = RC_WRITE_LAST, .psn = 100 }, WHY_OPCODE_SEQUENCE },
-	{ { .opcode = 0x1f, .psn = 100 }, WHY_OPCODE_UNKNOWN },
+	{ { .opcode = 0x1d, .psn = 100 }, WHY_OPCODE_UNKNOWN },
+	{ { .opcode = RC_MASKED_FETCH_ADD, .psn = 100, .dma_bytes = 8 }, WHY_PACKET_LENGTH },
+	{ { .opcode = RC_MASKED_FETCH_ADD, .psn = 100, .dma_bytes = 5, .payload_bytes = 16 },
+	  WHY_PACKET_LENGTH },
+	{ { .opcode = RC_MASKED_COMPARE_SWAP, .psn = 100, .dma_bytes = 8, .payload_bytes = 17 },
+	  WHY_PACKET_LENGTH },
 	{ { .opcode = RC_WRITE_ONLY, .psn = 100, .dma_bytes = 64 }, WHY_PACKET_LENGTH },
 	{ { .opcode = RC_WRITE_FIRST, .psn = 100, .dma_bytes = 64 }, WHY_PACKET_LENGTH },
 	{ { .opcode = RC_WRITE_ONLY, .psn = 100, .packet_count = 0x7fffffff }, WHY_PACKET_LENGTH },
