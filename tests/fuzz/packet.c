@@ -27,9 +27,13 @@ enum {
 	TWIST_QPN = 32, TWIST_PKEY = 64, TWIST_PSN = 128,
 };
 
-static bool is_answer(uint8_t opcode)
+/* An operation that the transport may have. */
+static uint8_t opcode_of(const struct emu_qp *qp, uint8_t choice)
 {
-	return opcode >= RC_READ_RESPONSE_FIRST && opcode <= RC_ATOMIC_ACKNOWLEDGE;
+	static const uint8_t of_datagrams[] = { RC_SEND_ONLY, RC_SEND_ONLY_IMM };
+
+	return transport_of(qp)->is_datagram ? of_datagrams[choice % sizeof of_datagrams] :
+	       opcodes[choice % sizeof opcodes];
 }
 
 /* A READ that waits for so many bytes more. */
@@ -44,7 +48,7 @@ static uint32_t read_left(const struct emu_qp *qp)
 
 static uint32_t fitting_bytes(const struct emu_qp *qp, uint8_t opcode)
 {
-	switch (opcode) {
+	switch (ib_operation(opcode)) {
 	case RC_SEND_FIRST: case RC_SEND_MIDDLE: case RC_WRITE_FIRST: case RC_WRITE_MIDDLE:
 	case RC_READ_RESPONSE_FIRST: case RC_READ_RESPONSE_MIDDLE:
 		return qp->mtu_bytes;
@@ -86,7 +90,7 @@ static void payload_make(struct input *in, struct ib_packet *p, uint8_t pieces)
 
 static uint32_t psn_make(struct input *in, const struct emu_qp *qp, uint8_t opcode, uint8_t twist)
 {
-	uint32_t psn = is_answer(opcode) ? qp->req.psn_una : qp->resp->psn_expected;
+	uint32_t psn = ib_is_answer(opcode) ? qp->req.psn_una : qp->resp->psn_expected;
 
 	return psn_add(psn, twist & TWIST_PSN ? (uint32_t)(int8_t)take8(in) : 0);
 }
@@ -95,18 +99,34 @@ static uint32_t dma_take(struct input *in, const struct ib_packet *p, uint8_t tw
 {
 	if (twist & TWIST_DMA)
 		return take32(in);
-	if (p->opcode == RC_READ_REQUEST)
+	if (ib_operation(p->opcode) == RC_READ_REQUEST)
 		return 8u * take8(in);
-	return p->opcode == RC_WRITE_FIRST ? p->payload_bytes + 8u * take8(in) : p->payload_bytes;
+	return ib_operation(p->opcode) == RC_WRITE_FIRST ? p->payload_bytes + 8u * take8(in) : p->payload_bytes;
+}
+
+/* What a datagram says of itself. */
+static struct ib_extra extra_make(struct input *in)
+{
+	struct ib_extra extra = { .qkey = RIG_QKEY, .l3 = IB_L3_IPV6, .hop_limit = 64 };
+	uint8_t choice = take8(in);
+
+	if (choice & 1)
+		extra.qkey = take32(in);
+	if (choice & 2)
+		extra.l3 = take8(in);
+	if (choice & 4)
+		rig_twist(in, &extra, sizeof extra);
+	return extra;
 }
 
 void packet_make(struct input *in, struct ib_packet *out)
 {
 	uint8_t choice = take8(in), twist = take8(in), opcode = take8(in);
 	const struct emu_qp *qp = rig.side[choice & 1].qp;
+	struct emu_mw *mw;
 
 	if (!(twist & TWIST_OPCODE))
-		opcode = opcodes[opcode % sizeof opcodes];
+		opcode = transport_of(qp)->bth | opcode_of(qp, opcode);
 	*out = (struct ib_packet){
 		.opcode = opcode, .is_solicited = choice & 2, .wants_ack = !(choice & 4),
 		.aeth_syndrome = choice & 8 ? take8(in) : AETH_ACK_UNLIMITED,
@@ -127,6 +147,10 @@ void packet_make(struct input *in, struct ib_packet *out)
 	memcpy(out->dgid, device.gid[0].raw, 16);
 	if (twist & TWIST_GIDS)
 		rig_twist(in, out->sgid, sizeof out->sgid + sizeof out->dgid);
+	if (!transport_of(qp)->is_connected)
+		out->extra = extra_make(in);
+	if (ib_operation(opcode) == RC_SEND_LAST_INVAL || ib_operation(opcode) == RC_SEND_ONLY_INVAL)
+		out->imm = rig_window(in, choice & 1, &mw);
 	payload_make(in, out, choice >> 6);
 }
 
@@ -142,10 +166,13 @@ void packet_check(const struct ib_packet *p)
 {
 	uint64_t bytes = 0;
 
-	assert(p->packet_count && p->opcode < 32);
+	const struct emu_qp *qp = rig.side[p->src_qpn != rig.side[0].qp->qpn].qp;
+
+	assert(p->packet_count && (p->opcode & IB_TRANSPORT_MASK) == transport_of(qp)->bth);
 	assert(rig.is_broken || (p->psn <= PSN_MASK && p->msn <= PSN_MASK));
-	assert(p->dest_qpn == PEER_QPN && !memcmp(p->dgid, peer_gid, 16));
-	assert(p->src_qpn == rig.side[0].qp->qpn || p->src_qpn == rig.side[1].qp->qpn);
+	if (transport_of(qp)->is_connected)
+		assert(p->dest_qpn == PEER_QPN && !memcmp(p->dgid, peer_gid, 16));
+	assert(p->src_qpn == qp->qpn);
 	assert(p->packet_count == psn_count_of(p->payload_bytes, p->mtu_bytes));
 	assert(p->span_count <= HW_SGE_MAX);
 	for (unsigned i = 0; i < p->span_count; i++) {

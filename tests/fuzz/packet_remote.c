@@ -109,6 +109,8 @@ void packet_do_execute(struct input *in)
 		.atomics_held = remote_lock, .atomics_unlock = remote_unlock, .ctx = &m,
 	};
 
+	if (!transport_of(qp)->is_direct || qp->state != QP_RTS)
+		return;
 	pthread_mutex_lock(&device.lock);
 	tp_doorbell(&engine->tp, qp);
 	if (rc_req_next(&engine->tp, qp, 1 << 20, &p)) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The rig's objects, and what must hold of them; see rig.h.
+ * The rig's objects; see rig.h.
  */
 #include <endian.h>
 #include <sys/mman.h>
-#include "emu/transport/psn.h"
+#include "emu/obj/srq.h"
+#include "emu/transport/tp.h"
 #include "hw-models/mlx5_cqe.h"
 #include "hw-models/mlx5_wqe.h"
 #include "tests/fuzz/rig.h"
@@ -14,7 +15,6 @@ enum { ALL_REMOTE = KEY_REMOTE_WRITE | KEY_REMOTE_READ | KEY_REMOTE_ATOMIC };
 struct rig rig;
 struct rig_memory *rig_memory;
 
-static struct rig_memory known;		/* what the application knows to be in its memory */
 static struct emu_channel *async, *channel;
 
 void rig_begin(struct wire *wire)
@@ -33,55 +33,51 @@ void rig_begin(struct wire *wire)
 	assert(!failed);
 }
 
-/* Keys have addresses of their own, the same in every process. */
-static uint64_t iova_of(unsigned key)
-{
-	return ((uint64_t)key + 1) << 32;
-}
-
-/* What each key covers. */
-static const struct { size_t at, bytes; uint32_t access; } keys[RIG_KEYS] = {
-	[KEY_OWN] = { offsetof(struct rig_memory, data[0][RIG_MARGIN]),
-		      RIG_DATA_BYTES - 2 * RIG_MARGIN, KEY_LOCAL_WRITE | ALL_REMOTE },
-	[KEY_OTHER] = { offsetof(struct rig_memory, data[1][RIG_MARGIN]),
-			RIG_DATA_BYTES - 2 * RIG_MARGIN, KEY_LOCAL_WRITE | ALL_REMOTE },
-	[KEY_FIXED] = { offsetof(struct rig_memory, fixed), RIG_PAGE, KEY_REMOTE_READ },
-	[KEY_FOREIGN] = { offsetof(struct rig_memory, foreign), RIG_PAGE,
-			  KEY_LOCAL_WRITE | ALL_REMOTE },
-};
-
-static void key_open(unsigned key)
-{
-	uint64_t at = (uintptr_t)rig_memory + keys[key].at;
-	int failed = mr_create(&device, rig.pd[key == KEY_FOREIGN], at, keys[key].bytes,
-			       iova_of(key) + (at & (RIG_PAGE - 1)), keys[key].access,
-			       &rig.mr[key]);
-
-	assert(!failed);
-	rig.key[key] = rig.mr[key]->key;
-}
-
 static void cq_open(void)
 {
 	struct cq_init init = {
-		.cqe = RIG_CQES - 1, .cqe_bytes = 64, .buf_addr = (uintptr_t)rig_memory->cqes,
+		.cqe = RIG_CQES - 1, .cqe_bytes = 64, .buf_addr = (uintptr_t)rig_memory->cqes[0],
 		.db_addr = (uintptr_t)rig_memory->cq_record, .async = async, .channel = channel,
 	};
 	int failed = cq_create(&device, &init, &rig.cq);
 
 	assert(!failed);
-	rig.cqes_seen = 0;
+	rig.cqes_seen = rig.ring = 0;
 	rig.is_lying = rig.is_broken = false;
+}
+
+/* A list of all entries, the last of which is where it goes on. */
+static void shared_open(void)
+{
+	struct rig_shared *s = &rig.shared;
+	struct srq_init init = {
+		.pd = rig.pd[0], .async = async, .max_wr = RIG_SHARED - 1,
+		.max_sge = RIG_STRIDE / 16 - 1, .user_index = SRQ_USER_INDEX_NONE,
+		.buf_addr = (uintptr_t)rig_memory->shared,
+		.db_addr = (uintptr_t)rig_memory->shared_record,
+	};
+	int failed;
+
+	memset(s, 0, sizeof *s);
+	if (!rig.config.has_shared)
+		return;
+	failed = srq_create(&device, &init, &s->srq);
+	assert(!failed && s->srq->wqe_count == RIG_SHARED && s->srq->stride == RIG_STRIDE);
+	for (unsigned i = 0; i < RIG_SHARED; i++)
+		s->next[i] = (uint16_t)(i + 1) % RIG_SHARED;
+	s->tail = RIG_SHARED - 1;
 }
 
 static void side_open(unsigned i)
 {
 	struct side *s = &rig.side[i];
+	bool has_shared = rig.config.has_shared;
 	struct qp_init init = {
-		.type = QPT_RC, .pd = rig.pd[0], .send_cq = rig.cq, .recv_cq = rig.cq,
-		.async = async, .sq_blocks = RIG_BLOCKS, .rq_count = RIG_RECVS,
-		.rq_stride = RIG_STRIDE, .user_index = 0x100 + i,
-		.buf_addr = (uintptr_t)rig_memory->queue[i],
+		.type = rig.config.type, .pd = rig.pd[0], .send_cq = rig.cq, .recv_cq = rig.cq,
+		.async = async, .sq_blocks = RIG_BLOCKS, .user_index = 0x100 + i,
+		.rq_count = has_shared ? 0 : RIG_RECVS, .rq_stride = has_shared ? 0 : RIG_STRIDE,
+		.srq = rig.shared.srq,
+		.buf_addr = (uintptr_t)rig_memory->queue[i] + (has_shared ? RIG_SQ_AT : 0),
 		.db_addr = (uintptr_t)rig_memory->record[i],
 	};
 	int failed;
@@ -93,6 +89,15 @@ static void side_open(unsigned i)
 	assert(!failed);
 }
 
+/* What each step of the usual life needs, by type. */
+static const struct { uint32_t init, rtr, rts; } lives[QPT_COUNT] = {
+	[QPT_RC] = { A_PKEY | A_PORT | A_ACCESS,
+		     A_AV | A_MTU | A_DEST_QPN | A_RQ_PSN | A_MAX_DEST_RD | A_MIN_RNR,
+		     A_TIMEOUT | A_RETRY | A_RNR | A_SQ_PSN | A_MAX_RD },
+	[QPT_UC] = { A_PKEY | A_PORT | A_ACCESS, A_AV | A_MTU | A_DEST_QPN | A_RQ_PSN, A_SQ_PSN },
+	[QPT_UD] = { A_PKEY | A_PORT | A_QKEY, 0, A_SQ_PSN },
+};
+
 static void modify(struct side *s, struct qp_attr *attr, uint32_t mask)
 {
 	int failed = qp_modify(&device, s->qp, attr, mask | A_STATE);
@@ -101,10 +106,11 @@ static void modify(struct side *s, struct qp_attr *attr, uint32_t mask)
 	engine_qp_kick(engine, s->qp);
 }
 
-static void side_connect(struct side *s)
+void rig_connect(struct side *s)
 {
 	const struct rig_config *c = &rig.config;
-	struct qp_attr init = { .state = QP_INIT, .port = 1, .access = c->access };
+	struct qp_attr init = { .state = QP_INIT, .port = 1, .access = c->access,
+		.qkey = RIG_QKEY };
 	struct qp_attr rtr = { .state = QP_RTR, .path_mtu = c->mtu, .dest_qpn = s->peer_qpn,
 		.rq_psn = c->psn, .max_dest_rd_atomic = c->max_rd, .min_rnr_timer = 12,
 		.path = { .is_global = 1, .port = 1 } };
@@ -112,9 +118,9 @@ static void side_connect(struct side *s)
 		.rnr_retry = c->rnr_retry, .sq_psn = c->psn, .max_rd_atomic = c->max_rd };
 
 	memcpy(rtr.path.dgid, s->peer_gid, 16);
-	modify(s, &init, A_PKEY | A_PORT | A_ACCESS);
-	modify(s, &rtr, A_AV | A_MTU | A_DEST_QPN | A_RQ_PSN | A_MAX_DEST_RD | A_MIN_RNR);
-	modify(s, &rts, A_TIMEOUT | A_RETRY | A_RNR | A_SQ_PSN | A_MAX_RD);
+	modify(s, &init, lives[c->type].init);
+	modify(s, &rtr, lives[c->type].rtr);
+	modify(s, &rts, lives[c->type].rts);
 	s->psn_una = s->psn_expected = c->psn;
 }
 
@@ -122,9 +128,12 @@ static struct rig_config config_take(struct input *in)
 {
 	static const uint8_t rnr_retries[] = { 1, 0, 2, RIG_FOR_EVER }, retries[] = { 2, 0, 7, 1 };
 	static const uint8_t mtus[] = { 3, 1, 2, 4 }, reads[] = { 4, 0, 1, 16 };
-	uint8_t a = take8(in), b = take8(in);
+	static const uint8_t types[] = { QPT_RC, QPT_UC, QPT_UD, QPT_RC };
+	uint8_t a = take8(in), b = take8(in), c = take8(in);
 
+	device.options.lets_bound_regions_go = c & 8;
 	return (struct rig_config){
+		.type = types[c & 3], .has_shared = c & 4,
 		.rnr_retry = rnr_retries[a & 3], .retry = retries[a >> 2 & 3],
 		.psn = a & 16 ? 0xfffffe : 100, .is_to_itself = a & 32,
 		.timeout = a & 64 ? 0 : a & 128 ? 31 : 14, .mtu = mtus[b & 3],
@@ -136,9 +145,10 @@ static void memory_fill(void)
 {
 	memset(rig_memory, 0x5a, sizeof *rig_memory);
 	memset(rig_memory->record, 0, sizeof rig_memory->record);
+	memset(rig_memory->shared_record, 0, sizeof rig_memory->shared_record);
 	memset(rig_memory->cq_record, 0, sizeof rig_memory->cq_record);
 	memset(rig_memory->cqes, 0xff, sizeof rig_memory->cqes);
-	memcpy(&known, rig_memory, sizeof known);
+	memcpy(&rig_known, rig_memory, sizeof rig_known);
 }
 
 void rig_open(struct input *in, uint32_t peer_qpn, const uint8_t peer_gid[16])
@@ -149,9 +159,9 @@ void rig_open(struct input *in, uint32_t peer_qpn, const uint8_t peer_gid[16])
 	rig.config = config_take(in);
 	failed = pd_create(&device, &rig.pd[0]) || pd_create(&device, &rig.pd[1]);
 	assert(!failed);
-	for (unsigned key = 0; key < RIG_KEYS; key++)
-		key_open(key);
+	rig_keys_open();
 	cq_open();
+	shared_open();
 	side_open(0);
 	side_open(1);
 	for (unsigned i = 0; i < 2; i++) {
@@ -159,7 +169,7 @@ void rig_open(struct input *in, uint32_t peer_qpn, const uint8_t peer_gid[16])
 
 		rig.side[i].peer_qpn = peer_qpn ? peer_qpn : rig.side[to].qp->qpn;
 		memcpy(rig.side[i].peer_gid, peer_qpn ? peer_gid : device.gid[0].raw, 16);
-		side_connect(&rig.side[i]);
+		rig_connect(&rig.side[i]);
 	}
 }
 
@@ -172,190 +182,14 @@ void rig_close(void)
 		engine_qp_forget(engine, rig.side[i].qp);
 		failed |= qp_destroy(&device, rig.side[i].qp, &events);
 	}
+	if (rig.shared.srq)
+		failed |= srq_destroy(&device, rig.shared.srq, &events);
 	engine_cq_forget(engine, rig.cq);
 	failed |= cq_destroy(&device, rig.cq, &events, &more_events);
-	for (unsigned key = 0; key < RIG_KEYS; key++)
-		if (rig.mr[key])
-			failed |= mr_destroy(&device, rig.mr[key]);
+	rig_keys_close();
 	failed |= pd_destroy(&device, rig.pd[0]) | pd_destroy(&device, rig.pd[1]);
 	assert(!failed);
-	memset(rig.mr, 0, sizeof rig.mr);
 	device_rewind();
-}
-
-void rig_write(void *at, const void *bytes, size_t count)
-{
-	size_t offset = (size_t)((uint8_t *)at - (uint8_t *)rig_memory);
-
-	assert(offset + count <= sizeof known);
-	memcpy(at, bytes, count);
-	memcpy((uint8_t *)&known + offset, bytes, count);
-}
-
-/* --- keys --- */
-
-uint32_t rig_key(struct input *in, unsigned side, uint64_t *addr_out)
-{
-	uint8_t choice = take8(in);
-	unsigned key = (choice & 7) < 2 ? (choice & 1) ^ side : choice & 7;
-	uint64_t offset = take16(in) % (RIG_DATA_BYTES + RIG_MARGIN);
-
-	*addr_out = iova_of(key % RIG_KEYS) + keys[key % RIG_KEYS].at % RIG_PAGE + offset;
-	if (choice & 8)
-		*addr_out = take64(in);
-	if (key < RIG_KEYS)
-		return rig.key[key] + (choice & 16);
-	return key == RIG_KEYS ? HW_LKEY_END : take32(in);
-}
-
-void rig_do_rekey(struct input *in)
-{
-	unsigned key = take8(in) % RIG_KEYS;
-	int failed;
-
-	if (!rig.mr[key]) {
-		key_open(key);
-		return;
-	}
-	failed = mr_destroy(&device, rig.mr[key]);
-	assert(!failed);
-	rig.mr[key] = NULL;
-}
-
-/* --- rules --- */
-
-#define REGION(first, bytes) { offsetof(struct rig_memory, first), bytes }
-
-/* Where the device must never write. */
-static const struct { size_t at, bytes; } untouchable[] = {
-	REGION(data[0][0], RIG_MARGIN),
-	REGION(data[0][RIG_DATA_BYTES - RIG_MARGIN], 2 * RIG_MARGIN),	/* and of data[1] */
-	REGION(data[1][RIG_DATA_BYTES - RIG_MARGIN], RIG_MARGIN),
-	REGION(fixed, RIG_PAGE),
-	REGION(foreign, RIG_PAGE),
-	REGION(queue, 2 * RIG_QUEUE_BYTES),
-	REGION(record, sizeof known.record),
-	REGION(cq_record, sizeof known.cq_record),
-	REGION(behind, RIG_MARGIN),
-};
-
-static void memory_check(void)
-{
-	for (size_t i = 0; i < sizeof untouchable / sizeof *untouchable; i++)
-		assert(!memcmp((uint8_t *)rig_memory + untouchable[i].at,
-			       (uint8_t *)&known + untouchable[i].at, untouchable[i].bytes));
-}
-
-bool rig_owns(const struct iovec *span)
-{
-	uintptr_t at = (uintptr_t)span->iov_base - (uintptr_t)rig_memory, end = at + span->iov_len;
-
-	for (unsigned key = 0; key < KEY_FOREIGN; key++)
-		if (at >= keys[key].at && end >= at && end <= keys[key].at + keys[key].bytes)
-			return true;
-	return false;
-}
-
-static struct side *side_of(uint32_t qpn)
-{
-	for (unsigned i = 0; i < 2; i++)
-		if (rig.side[i].qp->qpn == qpn)
-			return &rig.side[i];
-	return NULL;
-}
-
-static void syndrome_check(const struct mlx5_cqe_error *cqe)
-{
-	bool is_known = false;
-
-	for (unsigned i = 1; i < HW_STATUS_COUNT; i++)
-		is_known |= hw_syndromes[i].syndrome == mlx5_cqe_error_syndrome(cqe);
-	assert(is_known);
-}
-
-/* In the order of posting, each once: of receives all of them, of sends those that asked. */
-static void cqe_check(const void *bytes)
-{
-	const struct mlx5_cqe *cqe = bytes;
-	uint32_t kind = mlx5_cqe_kind(cqe);
-	struct side *s = side_of(mlx5_cqe_qpn(cqe));
-	uint16_t counter = (uint16_t)mlx5_cqe_wqe_counter(cqe);
-
-	assert(s && mlx5_cqe_user_index(cqe) == s->qp->user_index);
-	assert(kind <= HW_CQE_RECV_INV || kind == HW_CQE_REQ_ERR || kind == HW_CQE_RECV_ERR);
-	assert(!mlx5_cqe_format(cqe));
-	if (kind == HW_CQE_REQ_ERR || kind == HW_CQE_RECV_ERR)
-		syndrome_check(bytes);
-	if (kind == HW_CQE_REQ || kind == HW_CQE_REQ_ERR) {
-		assert((uint16_t)(counter - s->sent_from) <
-		       (uint16_t)(s->qp->req.sq_done - s->sent_from));
-		s->sent_from = counter + 1;
-	} else {
-		assert(counter == s->recv_next);
-		s->recv_next = counter + 1;
-	}
-}
-
-/* Ownership by the rule of the driver. */
-static void cqes_check(void)
-{
-	for (;;) {
-		const uint8_t *cqe = rig_memory->cqes[rig.cqes_seen % RIG_CQES];
-		unsigned owner = rig.cqes_seen / RIG_CQES & 1;
-
-		if (cqe[63] >> 4 == HW_CQE_INVALID || (cqe[63] & 1) != owner)
-			break;
-		cqe_check(cqe);
-		rig.cqes_seen++;
-	}
-	assert(rig.cqes_seen == rig.cq->produced);
-}
-
-static void side_check(const struct side *s)
-{
-	const struct rc_req *r = &s->qp->req;
-	const struct rc_answers *p = &s->qp->answers;
-	bool is_sent = r->sent_head == r->sent_tail && r->sq_next == r->sq_produced &&
-		       r->sq_done == r->sq_produced;
-
-	if (s->qp->state == QP_ERR)
-		assert(is_sent && p->rq_consumed == p->rq_produced);
-	else if (s->qp->state == QP_RTS && rig.config.timeout)
-		assert(is_sent);
-}
-
-static void side_watch(struct side *s)
-{
-	const struct rc_req *r = &s->qp->req;
-	const struct rc_resp *p = s->qp->resp;
-
-	assert(r->sq_produced - r->sq_done <= RIG_BLOCKS);
-	assert(r->sq_next - r->sq_done <= r->sq_produced - r->sq_done);
-	assert(r->sent_tail - r->sent_head <= RIG_BLOCKS);
-	assert(r->send_at - r->sent_head <= r->sent_tail - r->sent_head);
-	assert(s->qp->answers.rq_produced - s->qp->answers.rq_consumed <= RIG_RECVS);
-	if (s->qp->state != QP_RTS)
-		return;
-	assert(psn_diff(r->psn_una, s->psn_una) >= 0);
-	assert(psn_diff(p->psn_expected, s->psn_expected) >= 0);
-	s->psn_una = r->psn_una;
-	s->psn_expected = p->psn_expected;
-}
-
-void rig_watch(void)
-{
-	side_watch(&rig.side[0]);
-	side_watch(&rig.side[1]);
-}
-
-void rig_check(bool is_quiet)
-{
-	device_check_lock();
-	memory_check();
-	if (!rig.is_lying)
-		cqes_check();
-	for (unsigned i = 0; is_quiet && i < 2; i++)
-		side_check(&rig.side[i]);
 }
 
 void rig_do_modify(struct input *in)
@@ -374,5 +208,41 @@ void rig_do_modify(struct input *in)
 	s->posted_blocks = s->posted_recvs = s->sent_from = s->recv_next = 0;
 	rig_write(s->record, (uint32_t[2]){ 0 }, 8);
 	if (!(choice & 8))
-		side_connect(s);
+		rig_connect(s);
+}
+
+/* --- the completion queue --- */
+
+/* Entries and bytes of the next ring; it has room for the most of them. */
+static const struct { uint8_t count, cqe_bytes; } rings[] = {
+	{ 32, 64 }, { 64, 64 }, { 16, 64 }, { 32, 128 },
+};
+
+static void cq_resize_to(struct input *in, uint8_t choice)
+{
+	unsigned next = !rig.ring, row = choice & 3;
+	uint8_t *ring = rig_memory->cqes[next];
+	uint64_t old = rig.cq->buf_addr, at = (uintptr_t)ring;
+
+	if (choice & 0x10)
+		at = take8(in);			/* never mapped */
+	memset(ring, 0xff, sizeof rig_memory->cqes[next]);
+	cq_resize(&device, rig.cq, choice & 0x20 ? take8(in) % rings[row].count :
+		  rings[row].count - 1u, at, choice & 0x40 ? take8(in) : rings[row].cqe_bytes);
+	if (rig.cq->buf_addr == old)
+		return;
+	rig.ring = next;
+	rig.cqes_seen++;		/* that of the change */
+}
+
+/* Another ring, or another moderation; all that is in the old one is taken before. */
+void rig_do_cq(struct input *in)
+{
+	uint8_t choice = take8(in);
+
+	rig_check(false);
+	if (choice & 0x80)
+		engine_cq_moderate(engine, rig.cq, take8(in), take8(in));
+	else
+		cq_resize_to(in, choice);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two RC QPs, their memory, and an application that posts to them what the input says.
+ * Two QPs of one transport, their memory, and an application that posts to them what the input
+ * says.
  *
  * For f_wqe.c, where they are each other's peers, and f_packet.c, where the fuzzer is the peer of
  * both.  The rules that must hold whatever the input is are in rig_check().
@@ -17,19 +18,24 @@ enum {
 	RIG_DATA_BYTES = 2 * RIG_PAGE, RIG_MARGIN = 64,
 	RIG_SQ_AT = RIG_RECVS * RIG_STRIDE,
 	RIG_QUEUE_BYTES = RIG_SQ_AT + RIG_BLOCKS * HW_WQEBB_BYTES,
+	RIG_SHARED = 16, RIG_WINDOWS = 4,
 	RIG_FOR_EVER = 7,		/* this rnr_retry is no number */
+	RIG_QKEY = 0x11111111,
 };
 
-/* All that the application has.  Keys cover data without its margins, fixed for reading, and
- * foreign in another protection domain. */
+/* All that the application has.  Keys cover data without its margins, fixed for reading, foreign in
+ * another protection domain, and device, which stands for memory of the device. */
 struct rig_memory {
 	uint8_t data[2][RIG_DATA_BYTES];
 	uint8_t fixed[RIG_PAGE];
 	uint8_t foreign[RIG_PAGE];
+	uint8_t device[RIG_PAGE];
 	uint8_t queue[2][RIG_QUEUE_BYTES];	/* receive ring, then send ring */
+	uint8_t shared[RIG_SHARED][RIG_STRIDE];	/* of both QPs, if they share one */
 	uint32_t record[2][16];
+	uint32_t shared_record[16];
 	uint32_t cq_record[16];
-	uint8_t cqes[RIG_CQES][HW_WQEBB_BYTES];
+	uint8_t cqes[2][RIG_CQES * HW_WQEBB_BYTES];	/* the ring, and the next one */
 	uint8_t behind[RIG_MARGIN];
 };
 #define RIG_PAGES ((unsigned)((sizeof(struct rig_memory) + RIG_PAGE - 1) / RIG_PAGE))
@@ -47,12 +53,24 @@ struct side {
 
 /* What the connection is like, from the input. */
 struct rig_config {
+	enum qp_type type;
 	uint32_t psn, access;
 	bool is_to_itself;		/* the first QP, if the peers are not given */
+	bool has_shared;		/* receives come from a shared queue */
 	uint8_t mtu, retry, rnr_retry, timeout, max_rd;
 };
 
-enum { KEY_OWN, KEY_OTHER, KEY_FIXED, KEY_FOREIGN, RIG_KEYS };
+/* Regions by what they cover; the last two are those of the first again, to be paged on demand,
+ * and of the device. */
+enum { KEY_OWN, KEY_OTHER, KEY_FIXED, KEY_FOREIGN, KEY_DEMAND, KEY_DEVICE, RIG_KEYS };
+
+/* The application's part of a shared queue: a list of entries, the last of which is never posted. */
+struct rig_shared {
+	struct emu_srq *srq;
+	uint16_t next[RIG_SHARED], head, tail, posted;
+	bool is_posted[RIG_SHARED];
+	bool is_twisted;		/* the list is not what it should be */
+};
 
 struct rig {
 	struct side side[2];
@@ -60,13 +78,23 @@ struct rig {
 	struct emu_pd *pd[2];
 	struct emu_mr *mr[RIG_KEYS];	/* NULL: deregistered */
 	uint32_t key[RIG_KEYS];		/* of each, also when it has become stale */
+	struct emu_mw *mw[RIG_WINDOWS];	/* NULL: deallocated */
+	uint32_t window[RIG_WINDOWS];	/* key of each, as bound last */
+	struct rig_shared shared;
 	struct emu_cq *cq;
 	uint32_t cqes_seen;
+	unsigned ring;			/* of the two, where the CQ is now */
 	bool is_lying;			/* the application claims to have read what is to come */
 	bool is_broken;			/* a peer wrote numbers that no packet can carry */
 };
 extern struct rig rig;
 extern struct rig_memory *rig_memory;
+extern struct rig_memory rig_known;	/* what the application knows to be in its memory */
+
+static inline bool rig_is(enum qp_type type)
+{
+	return rig.config.type == type;
+}
 
 /* Once a process. */
 void rig_begin(struct wire *wire);
@@ -78,6 +106,10 @@ void rig_close(void);
 void rig_write(void *at, const void *bytes, size_t count);
 /* A key of the rig and an address under it, or anything. */
 uint32_t rig_key(struct input *in, unsigned side, uint64_t *addr_out);
+/* The key of a window, or anything. */
+uint32_t rig_window(struct input *in, unsigned side, struct emu_mw **out);
+void rig_keys_open(void);
+void rig_keys_close(void);
 /* Some of @bytes become what the input says. */
 void rig_twist(struct input *in, void *bytes, size_t count);
 
@@ -86,6 +118,8 @@ void rig_watch(void);
 /* Everything must hold now.  @is_quiet: nothing will ever happen again. */
 void rig_check(bool is_quiet);
 bool rig_owns(const struct iovec *span);	/* it lies where a key allows reading */
+/* A QP that was reset is as new to the application, too. */
+void rig_connect(struct side *s);
 
 /* What both fuzzers let the application do. */
 void rig_do_post(struct input *in);
@@ -99,4 +133,6 @@ void rig_do_arm(struct input *in);
 void rig_do_modify(struct input *in);
 void rig_do_rekey(struct input *in);
 void rig_do_hide(struct input *in);
+void rig_do_cq(struct input *in);
+void rig_do_shared(struct input *in);
 #endif

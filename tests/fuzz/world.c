@@ -2,6 +2,7 @@
 /*
  * The fuzzers' device; see world.h.
  */
+#include <stdlib.h>
 #include "tests/fuzz/world.h"
 #include "emu/engine/engine_local.h"
 #include "emu/mem/mem.h"
@@ -17,11 +18,12 @@ static struct why_ring reasons;
 
 /* On a stack for signals, each fault that the guard of emu/mem turns into an errno would make the
  * sanitizer read the list of mappings; and who allocated what is asked when something was found,
- * with ASAN_OPTIONS=malloc_context_size=30. */
+ * with ASAN_OPTIONS=malloc_context_size=30.  What was freed is kept for a hundred inputs or more;
+ * kept longer, each allocation gets memory that the kernel must clear first. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
-	return "use_sigaltstack=0:malloc_context_size=2";
+	return "use_sigaltstack=0:malloc_context_size=2:quarantine_size_mb=16";
 }
 
 static uint64_t clock_read(void)
@@ -53,15 +55,24 @@ void device_begin(struct wire *wire)
 	assert(!failed);
 }
 
-/* The queue of free numbers as it was before the first was taken. */
+/* The queue of free numbers as it was before the first was taken.  For each input and each space,
+ * so it is copied from where it stands. */
 static void numbers_rewind(struct number_space *space)
 {
-	uint32_t count = 0;
+	static uint32_t *in_order, count;
 
 	assert(!space->taken);
-	for (uint32_t i = space->reserved; i < space->leased; i++)
-		space->free_ring[count++] = i;
-	assert(count == space->free_count);
+	if (count < space->leased) {
+		count = space->leased;
+		in_order = realloc(in_order, count * sizeof *in_order);
+		assert(in_order);
+		for (uint32_t i = 0; i < count; i++)
+			in_order[i] = i;
+	}
+	assert(space->leased - space->free_count == (space->leased ? space->reserved : 0));
+	if (space->free_head)
+		memcpy(space->free_ring, in_order + space->reserved,
+		       space->free_count * sizeof *in_order);
 	space->free_head = 0;
 }
 
