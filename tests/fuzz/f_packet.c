@@ -14,6 +14,7 @@ static void (*const steps[])(struct input *) = {
 	packet_do_send, packet_do_ring, rig_do_post, rig_do_recv, packet_do_fate, rig_do_clock,
 	rig_do_poll, rig_do_modify, rig_do_rekey, rig_do_record, rig_do_hide, rig_do_arm,
 	packet_do_execute, packet_do_break, rig_do_cq, rig_do_shared,
+	rig_do_port, rig_do_group,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

@@ -30,7 +30,7 @@ static void result_check(int result)
 	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
 		is_known |= result == -errors[i];
 	assert(is_known);
-	device_check_lock();
+	device_check();
 }
 
 struct inventory {
@@ -129,7 +129,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	device_settle(DEADLINES_MAX);
 	uv_let_go();
 	uv_file_close(uv_file);
-	device_check_lock();
+	device_check();
 	device_rewind();
 	assert(descriptor_next() == first);
 	return 0;

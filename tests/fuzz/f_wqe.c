@@ -168,7 +168,7 @@ static void decode_recv(struct input *in)
 static void (*const steps[])(struct input *) = {
 	rig_do_post, rig_do_recv, rig_do_ring, rig_do_record, rig_do_scribble, rig_do_clock,
 	rig_do_poll, rig_do_arm, rig_do_modify, rig_do_rekey, rig_do_hide, rig_do_cq,
-	rig_do_shared,
+	rig_do_shared, rig_do_port, rig_do_group,
 };
 
 static void run_rings(struct input *in)

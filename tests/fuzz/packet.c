@@ -105,9 +105,10 @@ static uint32_t dma_take(struct input *in, const struct ib_packet *p, uint8_t tw
 }
 
 /* What a datagram says of itself. */
-static struct ib_extra extra_make(struct input *in)
+static void extra_make(struct input *in, struct ib_packet *out)
 {
-	struct ib_extra extra = { .qkey = RIG_QKEY, .l3 = IB_L3_IPV6, .hop_limit = 64 };
+	struct ib_extra extra = { .qkey = RIG_QKEY, .l3 = IB_L3_IPV6, .hop_limit = 64,
+				  .slid = RIG_PEER_LID, .dlid = RIG_LID };
 	uint8_t choice = take8(in);
 
 	if (choice & 1)
@@ -116,7 +117,11 @@ static struct ib_extra extra_make(struct input *in)
 		extra.l3 = take8(in);
 	if (choice & 4)
 		rig_twist(in, &extra, sizeof extra);
-	return extra;
+	if (choice & 8) {
+		out->dest_qpn = IB_MULTICAST_QPN;
+		rig_group(in, out->dgid);
+	}
+	out->extra = extra;
 }
 
 void packet_make(struct input *in, struct ib_packet *out)
@@ -143,12 +148,12 @@ void packet_make(struct input *in, struct ib_packet *out)
 	out->swap_add = choice & 16 ? take64(in) : 0x5a5a5a5a5a5a5a5a;
 	out->compare = out->original = out->swap_add;
 	out->imm = out->msn = choice & 32 ? take32(in) : 0;
-	memcpy(out->sgid, peer_gid, 16);
-	memcpy(out->dgid, device.gid[0].raw, 16);
+	rig_address(RIG_PEER_LID, peer_gid, out->sgid);
+	rig_address(RIG_LID, device.gid[0].raw, out->dgid);
 	if (twist & TWIST_GIDS)
 		rig_twist(in, out->sgid, sizeof out->sgid + sizeof out->dgid);
 	if (!transport_of(qp)->is_connected)
-		out->extra = extra_make(in);
+		extra_make(in, out);
 	if (ib_operation(opcode) == RC_SEND_LAST_INVAL || ib_operation(opcode) == RC_SEND_ONLY_INVAL)
 		out->imm = rig_window(in, choice & 1, &mw);
 	payload_make(in, out, choice >> 6);
@@ -171,7 +176,7 @@ void packet_check(const struct ib_packet *p)
 	assert(p->packet_count && (p->opcode & IB_TRANSPORT_MASK) == transport_of(qp)->bth);
 	assert(rig.is_broken || (p->psn <= PSN_MASK && p->msn <= PSN_MASK));
 	if (transport_of(qp)->is_connected)
-		assert(p->dest_qpn == PEER_QPN && !memcmp(p->dgid, peer_gid, 16));
+		assert(p->dest_qpn == PEER_QPN && !memcmp(p->dgid, rig.side[0].peer_gid, 16));
 	assert(p->src_qpn == qp->qpn);
 	assert(p->packet_count == psn_count_of(p->payload_bytes, p->mtu_bytes));
 	assert(p->span_count <= HW_SGE_MAX);

@@ -5,6 +5,7 @@
  * Packets come by hand or out of a real shared-memory ring, whose bytes the fuzzer also writes
  * behind the back of its writer.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -64,6 +65,19 @@ static void fuzz_release(struct wire *w)
 		ring_rx_release(&rx);
 }
 
+static int fuzz_join(struct wire *w, const uint8_t gid[16])
+{
+	(void)w;
+	(void)gid;
+	return fated && fate == WIRE_NOBODY ? -ENOSPC : 0;
+}
+
+static void fuzz_leave(struct wire *w, const uint8_t gid[16])
+{
+	(void)w;
+	(void)gid;
+}
+
 static bool fuzz_is_late(struct wire *w, uint32_t qpn)
 {
 	(void)w;
@@ -79,6 +93,7 @@ static void fuzz_listen(struct wire *w, bool wants_wake)
 
 static const struct wire_ops fuzz_ops = {
 	.name = "fuzz", .send = fuzz_send, .receive = fuzz_receive, .release = fuzz_release,
+	.join = fuzz_join, .leave = fuzz_leave, .multicast = fuzz_send,
 	.is_late = fuzz_is_late, .listen = fuzz_listen, .packet_bytes_max = 4096,
 };
 struct wire packet_wire = { &fuzz_ops };

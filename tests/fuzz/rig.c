@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include "emu/obj/srq.h"
 #include "emu/transport/tp.h"
+#include "hw-models/ib_packet.h"
 #include "hw-models/mlx5_cqe.h"
 #include "hw-models/mlx5_wqe.h"
 #include "tests/fuzz/rig.h"
@@ -43,7 +44,7 @@ static void cq_open(void)
 
 	assert(!failed);
 	rig.cqes_seen = rig.ring = 0;
-	rig.is_lying = rig.is_broken = false;
+	rig.is_lying = rig.is_broken = rig.has_other_port = false;
 }
 
 /* A list of all entries, the last of which is where it goes on. */
@@ -76,7 +77,7 @@ static void side_open(unsigned i)
 		.type = rig.config.type, .pd = rig.pd[0], .send_cq = rig.cq, .recv_cq = rig.cq,
 		.async = async, .sq_blocks = RIG_BLOCKS, .user_index = 0x100 + i,
 		.rq_count = has_shared ? 0 : RIG_RECVS, .rq_stride = has_shared ? 0 : RIG_STRIDE,
-		.srq = rig.shared.srq,
+		.srq = rig.shared.srq, .blocks_loopback = rig.config.blocks_loopback,
 		.buf_addr = (uintptr_t)rig_memory->queue[i] + (has_shared ? RIG_SQ_AT : 0),
 		.db_addr = (uintptr_t)rig_memory->record[i],
 	};
@@ -98,12 +99,14 @@ static const struct { uint32_t init, rtr, rts; } lives[QPT_COUNT] = {
 	[QPT_UD] = { A_PKEY | A_PORT | A_QKEY, 0, A_SQ_PSN },
 };
 
-static void modify(struct side *s, struct qp_attr *attr, uint32_t mask)
+/* False: the port has not got the addresses any more. */
+static bool modify(struct side *s, struct qp_attr *attr, uint32_t mask)
 {
 	int failed = qp_modify(&device, s->qp, attr, mask | A_STATE);
 
-	assert(!failed);
+	assert(!failed || rig.has_other_port);
 	engine_qp_kick(engine, s->qp);
+	return !failed;
 }
 
 void rig_connect(struct side *s)
@@ -113,14 +116,14 @@ void rig_connect(struct side *s)
 		.qkey = RIG_QKEY };
 	struct qp_attr rtr = { .state = QP_RTR, .path_mtu = c->mtu, .dest_qpn = s->peer_qpn,
 		.rq_psn = c->psn, .max_dest_rd_atomic = c->max_rd, .min_rnr_timer = 12,
-		.path = { .is_global = 1, .port = 1 } };
+		.path = { .is_global = !c->goes_by_lid, .port = 1,
+			  .dlid = qp_find(&device, s->peer_qpn) ? RIG_LID : RIG_PEER_LID } };
 	struct qp_attr rts = { .state = QP_RTS, .timeout = c->timeout, .retry_cnt = c->retry,
 		.rnr_retry = c->rnr_retry, .sq_psn = c->psn, .max_rd_atomic = c->max_rd };
 
 	memcpy(rtr.path.dgid, s->peer_gid, 16);
-	modify(s, &init, lives[c->type].init);
-	modify(s, &rtr, lives[c->type].rtr);
-	modify(s, &rts, lives[c->type].rts);
+	if (modify(s, &init, lives[c->type].init) && modify(s, &rtr, lives[c->type].rtr))
+		modify(s, &rts, lives[c->type].rts);
 	s->psn_una = s->psn_expected = c->psn;
 }
 
@@ -132,8 +135,13 @@ static struct rig_config config_take(struct input *in)
 	uint8_t a = take8(in), b = take8(in), c = take8(in);
 
 	device.options.lets_bound_regions_go = c & 8;
+	if (c & 0x30) {
+		device.profile = hw_profile_find("connectx-6");
+		device.lid = RIG_LID;
+	}
 	return (struct rig_config){
 		.type = types[c & 3], .has_shared = c & 4,
+		.goes_by_lid = c & 0x20, .blocks_loopback = c & 0x40,
 		.rnr_retry = rnr_retries[a & 3], .retry = retries[a >> 2 & 3],
 		.psn = a & 16 ? 0xfffffe : 100, .is_to_itself = a & 32,
 		.timeout = a & 64 ? 0 : a & 128 ? 31 : 14, .mtu = mtus[b & 3],
@@ -149,6 +157,14 @@ static void memory_fill(void)
 	memset(rig_memory->cq_record, 0, sizeof rig_memory->cq_record);
 	memset(rig_memory->cqes, 0xff, sizeof rig_memory->cqes);
 	memcpy(&rig_known, rig_memory, sizeof rig_known);
+}
+
+void rig_address(uint16_t lid, const uint8_t gid[16], uint8_t out[16])
+{
+	if (rig.config.goes_by_lid)
+		ib_lid_as_gid(lid, out);
+	else
+		memcpy(out, gid, 16);
 }
 
 void rig_open(struct input *in, uint32_t peer_qpn, const uint8_t peer_gid[16])
@@ -168,7 +184,8 @@ void rig_open(struct input *in, uint32_t peer_qpn, const uint8_t peer_gid[16])
 		unsigned to = rig.config.is_to_itself ? i : !i;
 
 		rig.side[i].peer_qpn = peer_qpn ? peer_qpn : rig.side[to].qp->qpn;
-		memcpy(rig.side[i].peer_gid, peer_qpn ? peer_gid : device.gid[0].raw, 16);
+		rig_address(peer_qpn ? RIG_PEER_LID : RIG_LID,
+			    peer_qpn ? peer_gid : device.gid[0].raw, rig.side[i].peer_gid);
 		rig_connect(&rig.side[i]);
 	}
 }
@@ -179,6 +196,7 @@ void rig_close(void)
 	int failed = 0;
 
 	for (unsigned i = 0; i < 2; i++) {
+		engine_mcast_forget(engine, rig.side[i].qp);
 		engine_qp_forget(engine, rig.side[i].qp);
 		failed |= qp_destroy(&device, rig.side[i].qp, &events);
 	}
@@ -245,4 +263,57 @@ void rig_do_cq(struct input *in)
 		engine_cq_moderate(engine, rig.cq, take8(in), take8(in));
 	else
 		cq_resize_to(in, choice);
+}
+
+/* --- the port --- */
+
+void rig_group(struct input *in, uint8_t gid[16])
+{
+	uint8_t choice = take8(in);
+	const uint8_t groups[2][16] = {
+		{ 0xff, 0x0e, [15] = choice >> 1 & 1 },
+		{ [10] = 0xff, [11] = 0xff, 0xe0, [15] = choice >> 1 & 1 },
+	};
+
+	memcpy(gid, groups[choice & 1], 16);
+	if (choice & 4)
+		rig_twist(in, gid, 16);
+}
+
+/* A QP joins a group, or leaves it. */
+void rig_do_group(struct input *in)
+{
+	uint8_t choice = take8(in), gid[16];
+	struct emu_qp *qp = rig.side[choice & 1].qp;
+	uint16_t mlid = RIG_MLID ^ (choice & 2 ? take16(in) : 0);
+
+	rig_group(in, gid);
+	if (choice & 4)
+		engine_mcast_detach(engine, qp, gid, mlid);
+	else
+		engine_mcast_attach(engine, qp, gid, mlid);
+}
+
+/* Somebody outside pulls the cable, or changes addresses. */
+void rig_do_port(struct input *in)
+{
+	uint8_t choice = take8(in);
+	struct emu_gid gid[EMU_GIDS_MAX];
+	struct port_change to = {
+		.is_down = choice & 1, .was_down = choice & 3, .is_reregistered = choice & 4,
+		.lid = device.lid, .sm_lid = device.port.sm_lid, .gid = gid,
+		.gid_count = choice & 8 ? take8(in) % EMU_GIDS_MAX : device.gid_count,
+	};
+
+	if (choice & 16 && device.lid)
+		to.lid = take16(in);
+	memcpy(to.pkey, device.port.pkey, sizeof to.pkey);
+	if (choice & 32)
+		to.pkey[0] = take16(in);
+	memcpy(gid, device.gid, sizeof gid);
+	if (choice & 64)
+		rig_twist(in, gid, 3 * sizeof *gid);
+	port_change(&device, &to, true);
+	rig.has_other_port = true;
+	engine_lend(engine);
 }

@@ -20,7 +20,8 @@ enum {
 	RIG_QUEUE_BYTES = RIG_SQ_AT + RIG_BLOCKS * HW_WQEBB_BYTES,
 	RIG_SHARED = 16, RIG_WINDOWS = 4,
 	RIG_FOR_EVER = 7,		/* this rnr_retry is no number */
-	RIG_QKEY = 0x11111111,
+	RIG_QKEY = 0x11111111, RIG_MLID = 0xc001,
+	RIG_LID = 7, RIG_PEER_LID = 9,	/* on InfiniBand */
 };
 
 /* All that the application has.  Keys cover data without its margins, fixed for reading, foreign in
@@ -45,7 +46,7 @@ struct side {
 	uint8_t *queue;
 	uint32_t *record;
 	uint32_t peer_qpn;
-	uint8_t peer_gid[16];
+	uint8_t peer_gid[16];		/* or its LID, as packets carry it */
 	uint16_t posted_blocks, posted_recvs;
 	uint16_t sent_from, recv_next;		/* counters that a completion may have now */
 	uint32_t psn_una, psn_expected;		/* as last seen */
@@ -57,6 +58,8 @@ struct rig_config {
 	uint32_t psn, access;
 	bool is_to_itself;		/* the first QP, if the peers are not given */
 	bool has_shared;		/* receives come from a shared queue */
+	bool goes_by_lid;		/* InfiniBand without GRHs */
+	bool blocks_loopback;
 	uint8_t mtu, retry, rnr_retry, timeout, max_rd;
 };
 
@@ -85,6 +88,7 @@ struct rig {
 	uint32_t cqes_seen;
 	unsigned ring;			/* of the two, where the CQ is now */
 	bool is_lying;			/* the application claims to have read what is to come */
+	bool has_other_port;		/* its addresses are others now */
 	bool is_broken;			/* a peer wrote numbers that no packet can carry */
 };
 extern struct rig rig;
@@ -118,6 +122,10 @@ void rig_watch(void);
 /* Everything must hold now.  @is_quiet: nothing will ever happen again. */
 void rig_check(bool is_quiet);
 bool rig_owns(const struct iovec *span);	/* it lies where a key allows reading */
+/* How packets name a port: by GID, or by LID. */
+void rig_address(uint16_t lid, const uint8_t gid[16], uint8_t out[16]);
+/* One of the few groups that QPs join. */
+void rig_group(struct input *in, uint8_t gid[16]);
 /* A QP that was reset is as new to the application, too. */
 void rig_connect(struct side *s);
 
@@ -135,4 +143,6 @@ void rig_do_rekey(struct input *in);
 void rig_do_hide(struct input *in);
 void rig_do_cq(struct input *in);
 void rig_do_shared(struct input *in);
+void rig_do_port(struct input *in);
+void rig_do_group(struct input *in);
 #endif

@@ -186,7 +186,7 @@ void rig_watch(void)
 
 void rig_check(bool is_quiet)
 {
-	device_check_lock();
+	device_check();
 	memory_check();
 	if (!rig.is_lying)
 		cqes_check();

@@ -4,7 +4,9 @@
  */
 #include <endian.h>
 #include <sys/mman.h>
+#include "emu/engine/engine_local.h"
 #include "emu/obj/srq.h"
+#include "hw-models/ib_packet.h"
 #include "hw-models/mlx5_opcode.h"
 #include "hw-models/mlx5_wqe.h"
 #include "tests/fuzz/rig.h"
@@ -173,13 +175,19 @@ static uint8_t *datagram_make(struct input *in, const struct side *s, uint8_t *a
 	mlx5_datagram_set_is_extended(&av, !(choice & 1));
 	mlx5_datagram_set_qkey(&av, choice & 2 ? take32(in) : RIG_QKEY);
 	mlx5_datagram_set_dest_qpn(&av, choice & 4 ? take32(in) & 0xffffff : s->peer_qpn);
-	mlx5_datagram_set_sgid_index(&av, choice & 8 ? take8(in) : 0);
-	mlx5_datagram_set_has_grh(&av, choice >> 4 & 1);
+	mlx5_datagram_set_sgid_index(&av, choice & 8 ? take8(in) & 3 : 0);
+	mlx5_datagram_set_has_grh(&av, !rig.config.goes_by_lid ^ (choice >> 4 & 1));
+	mlx5_datagram_set_udp_sport(&av, s->peer_qpn == rig.side[0].qp->qpn ||
+				    s->peer_qpn == rig.side[1].qp->qpn ? RIG_LID : RIG_PEER_LID);
 	mlx5_datagram_set_tclass(&av, choice);
 	mlx5_datagram_set_hop_limit(&av, 64);
 	memcpy((uint8_t *)&av + 32, s->peer_gid, sizeof s->peer_gid);
 	if (choice & 32)
 		rig_twist(in, &av, sizeof av);
+	if (choice & 64) {
+		mlx5_datagram_set_dest_qpn(&av, IB_MULTICAST_QPN);
+		rig_group(in, (uint8_t *)&av + 32);
+	}
 	memcpy(at, &av, sizeof av);
 	return at + (choice & 1 ? MLX5_DATAGRAM_COMPACT_BYTES : sizeof av);
 }
@@ -351,10 +359,16 @@ void rig_do_shared(struct input *in)
 	rig_write(rig_memory->shared, bytes, sizeof bytes);
 }
 
+/* Bit 2: of more than the device could note, so that it looks at all. */
 void rig_do_ring(struct input *in)
 {
 	uint8_t choice = take8(in);
 
+	if (choice & 4) {
+		engine->doorbells.has_overflowed = true;
+		engine_lend(engine);
+		return;
+	}
 	engine_rang(engine, choice & 2 ? take32(in) : rig.side[choice & 1].qp->qpn);
 }
 

@@ -92,6 +92,18 @@ static void data_make(struct mlx5_data *data, const struct emu_mr *mr, uint8_t c
 	mlx5_data_set_addr(data, mr ? mr->iova : 0);
 }
 
+/* To itself, without a byte: there is no room for more in one block. */
+static void datagram_make(const struct emu_qp *qp, be32_t wqe[16])
+{
+	struct mlx5_datagram *av = (void *)(wqe + 4);
+
+	mlx5_ctrl_set_opcode((void *)wqe, MLX5_OPCODE_SEND);
+	mlx5_ctrl_set_ds((void *)wqe, 4);
+	mlx5_datagram_set_is_extended(av, 1);
+	mlx5_datagram_set_dest_qpn(av, qp->qpn);
+	memcpy((uint8_t *)av + 32, device.gid[0].raw, 16);
+}
+
 static void send_make(struct input *in, const struct emu_qp *qp, const struct emu_mr *mr,
 		      be32_t wqe[16])
 {
@@ -109,6 +121,10 @@ static void send_make(struct input *in, const struct emu_qp *qp, const struct em
 	mlx5_ctrl_set_qpn(ctrl, qp->qpn);
 	mlx5_ctrl_set_ds(ctrl, has_raddr ? 3 : 2);
 	mlx5_ctrl_set_completion(ctrl, MLX5_COMPLETION_ALWAYS);
+	if (qp->type == QPT_UD) {
+		datagram_make(qp, wqe);
+		return;
+	}
 	if (has_raddr) {
 		mlx5_raddr_set_remote_addr(raddr, mr ? mr->iova : 0);
 		mlx5_raddr_set_rkey(raddr, mr ? mr->key : 0);

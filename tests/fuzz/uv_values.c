@@ -139,6 +139,7 @@ static void create_qp(const struct value *v, void *out)
 
 	ask->max_send_wr = take8(v->in);
 	ask->qp_type = types[take8(v->in) % sizeof types];
+	ask->is_srq = take8(v->in);
 }
 
 /* The peer: the QP itself, or another one of the file. */
@@ -155,7 +156,7 @@ static uint32_t peer_qpn(struct input *in, const struct emu_qp *qp)
 	return qp ? qp->qpn : 0;
 }
 
-/* The next step of the usual life. */
+/* The next step of the usual life, and what of it other types than RC have. */
 static const struct { uint8_t state; uint32_t mask; } lives[QP_STATE_COUNT] = {
 	[QP_RESET] = { QP_INIT, A_STATE | A_PKEY | A_PORT | A_ACCESS },
 	[QP_INIT] = { QP_RTR, A_STATE | A_AV | A_MTU | A_DEST_QPN | A_RQ_PSN | A_MAX_DEST_RD |
@@ -164,6 +165,21 @@ static const struct { uint8_t state; uint32_t mask; } lives[QP_STATE_COUNT] = {
 	[QP_RTS] = { QP_ERR, A_STATE }, [QP_SQD] = { QP_ERR, A_STATE },
 	[QP_SQE] = { QP_RTS, A_STATE }, [QP_ERR] = { QP_RESET, A_STATE },
 };
+
+static uint32_t life_mask(const struct emu_qp *qp, unsigned state)
+{
+	static const uint32_t of_types[QPT_COUNT] = {
+		[QPT_UC] = A_STATE | A_PKEY | A_PORT | A_ACCESS | A_AV | A_MTU | A_DEST_QPN |
+			   A_RQ_PSN | A_SQ_PSN,
+		[QPT_UD] = A_STATE | A_PKEY | A_PORT | A_SQ_PSN,
+	};
+	uint32_t mask = lives[state].mask;
+
+	if (!qp || !of_types[qp->type])
+		return mask;
+	return (mask & of_types[qp->type]) |
+	       (qp->type == QPT_UD && state == QP_RESET ? A_QKEY : 0u);
+}
 
 static void modify_qp(const struct value *v, void *out)
 {
@@ -174,13 +190,23 @@ static void modify_qp(const struct value *v, void *out)
 	struct ib_uverbs_modify_qp *ask = out;
 
 	*ask = (struct ib_uverbs_modify_qp){
-		.attr_mask = lives[state].mask, .qp_state = lives[state].state,
+		.attr_mask = life_mask(qp, state), .qp_state = lives[state].state,
 		.dest_qp_num = peer_qpn(v->in, qp), .path_mtu = 3, .port_num = 1, .timeout = 14,
 		.retry_cnt = 2, .rnr_retry = 1, .max_rd_atomic = 4, .max_dest_rd_atomic = 4,
 		.min_rnr_timer = 12, .qp_access_flags = 0xe,
 		.dest = { .is_global = 1, .port_num = 1 },
 	};
 	memcpy(ask->dest.dgid, device.gid[0].raw, 16);
+}
+
+/* A few groups, of which there are LIDs on InfiniBand. */
+static void mcast(const struct value *v, void *out)
+{
+	struct ib_uverbs_attach_mcast *ask = out;
+
+	ask->gid[0] = 0xff;
+	ask->gid[15] = take8(v->in) & 3;
+	ask->mlid = 0xc001u + take8(v->in);
 }
 
 static void modify_cq(const struct value *v, void *out)
@@ -360,6 +386,8 @@ static const struct {
 	{ COMMAND(CREATE_QP), ID(CORE_IN), create_qp },
 	{ COMMAND(CREATE_QP), ID(UHW_IN), create_qp_mlx5 },
 	{ COMMAND(MODIFY_QP), ID(CORE_IN), modify_qp },
+	{ COMMAND(ATTACH_MCAST), ID(CORE_IN), mcast },
+	{ COMMAND(DETACH_MCAST), ID(CORE_IN), mcast },
 	{ COMMAND(CREATE_SRQ), ID(CORE_IN), create_srq },
 	{ COMMAND(CREATE_SRQ), ID(UHW_IN), create_srq_mlx5 },
 	{ COMMAND(MODIFY_SRQ), ID(CORE_IN), modify_srq },

@@ -16,6 +16,14 @@ uint64_t clock_ns;
 
 static struct why_ring reasons;
 
+/* What an input may change of the device itself. */
+static struct {
+	const struct hw_profile *profile;
+	struct emu_port port;
+	struct emu_gid gid[EMU_GIDS_MAX];
+	unsigned gid_count;
+} at_first;
+
 /* On a stack for signals, each fault that the guard of emu/mem turns into an errno would make the
  * sanitizer read the list of mappings; and who allocated what is asked when something was found,
  * with ASAN_OPTIONS=malloc_context_size=30.  What was freed is kept for a hundred inputs or more;
@@ -53,6 +61,10 @@ void device_begin(struct wire *wire)
 		 numbers_init(&device.wqns, 1, NULL, NULL) ||
 		 engine_create(&device, wire, NULL, &engine);
 	assert(!failed);
+	at_first.profile = device.profile;
+	at_first.port = device.port;
+	at_first.gid_count = device.gid_count;
+	memcpy(at_first.gid, device.gid, sizeof at_first.gid);
 }
 
 /* The queue of free numbers as it was before the first was taken.  For each input and each space,
@@ -80,6 +92,12 @@ void device_rewind(void)
 {
 	assert(engine_deadline_ns(engine) == UINT64_MAX && !engine->timer_wanted);
 	assert(!engine->armed_cqs && !engine->failed_qps && !engine->page_count);
+	assert(!device.mcast.group_count);
+	device.profile = at_first.profile;
+	device.lid = 0;
+	device.port = at_first.port;
+	device.gid_count = at_first.gid_count;
+	memcpy(device.gid, at_first.gid, sizeof device.gid);
 	numbers_rewind(&device.qpns);
 	numbers_rewind(&device.cqns);
 	numbers_rewind(&device.pdns);
@@ -117,10 +135,30 @@ bool device_settle(unsigned deadlines_max)
 	return false;
 }
 
-void device_check_lock(void)
+/* All QPs are in the first block: inputs are short. */
+static void qps_check(void)
+{
+	struct emu_qp *const *qps = (void *)device.qpns.block[0];
+	int failed = 0;
+
+	for (uint32_t i = 0, left = device.qpns.taken; left; i++) {
+		const struct emu_qp *qp = qps[i];
+
+		if (!qp)
+			continue;
+		left--;
+		failed += qp->is_counted_failed;
+		assert(!qp->work || qp->is_ready || qp->is_blocked);
+		assert((qp->state == QP_ERR) == qp->is_counted_failed);
+	}
+	assert(failed == engine->failed_qps);
+}
+
+void device_check(void)
 {
 	int is_kept = pthread_mutex_trylock(&device.lock);
 
 	assert(!is_kept);
+	qps_check();
 	pthread_mutex_unlock(&device.lock);
 }

@@ -76,13 +76,14 @@ extern uint64_t clock_ns;
 /* Once a process, from the first input on: the fault handlers must come after those of the
  * sanitizers and of libFuzzer. */
 void device_begin(struct wire *wire);
-/* Everything of the last input is gone: nothing may be left, and all starts again. */
+/* Everything of the last input is gone: nothing may be left, and all starts again, the port
+ * included. */
 void device_rewind(void);
 /* Let the engine run; at most a bounded number of steps, or it would never end. */
 void device_run(void);
 /* Run, and let all timers expire, until nothing will ever happen again.  False: that was not so
  * after @deadlines_max timers. */
 bool device_settle(unsigned deadlines_max);
-/* Nobody has kept the device lock. */
-void device_check_lock(void);
+/* Nobody has kept the device lock, and no QP that has something to do is forgotten. */
+void device_check(void);
 #endif

@@ -217,6 +217,9 @@ static const struct { uint32_t object, method; int rc; } never_work[] = {
 	{ UVERBS_OBJECT_COUNTERS, UVERBS_METHOD_COUNTERS_READ, -EINVAL },
 	/* only target QPs can be opened, and what is here is an RC QP */
 	{ UV_WRITE_OBJECT, CMD(OPEN_QP), -EINVAL },
+	/* only datagram QPs can be in groups, and the one here is RC */
+	{ UV_WRITE_OBJECT, IB_USER_VERBS_CMD_ATTACH_MCAST, -EINVAL },
+	{ UV_WRITE_OBJECT, IB_USER_VERBS_CMD_DETACH_MCAST, -EINVAL },
 };
 
 static int want_without_fault(const struct uv_method *m)
