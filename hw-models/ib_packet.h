@@ -122,7 +122,8 @@ struct ib_extra {
 	uint32_t qkey;			/* DETH */
 	uint32_t srqn;			/* XRCETH */
 	uint64_t dc_key;
-	uint32_t dc_session;		/* counts a DC initiator's changes of target */
+	uint64_t dc_session;		/* grows; see emu/obj/dc.h */
+	uint32_t dc_first_psn;		/* of the session */
 	uint32_t flow_label;
 	uint16_t slid, dlid;		/* InfiniBand; dlid as addressed, path bits included */
 	uint8_t traffic_class, hop_limit, sl;

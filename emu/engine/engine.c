@@ -65,7 +65,7 @@ static void count_failed(struct engine *e, struct emu_qp *qp, bool has_failed)
 
 void engine_qp_kick(struct engine *e, struct emu_qp *qp)
 {
-	count_failed(e, qp, qp->state == QP_ERR);
+	count_failed(e, qp, qp->state == QP_ERR && qp->rq_count);
 	if (qp->req.wants_timer)
 		timer_want(e, qp);
 	if (qp->is_ready || qp->is_blocked || !qp->work)
@@ -76,6 +76,9 @@ void engine_qp_kick(struct engine *e, struct emu_qp *qp)
 
 void engine_qp_forget(struct engine *e, struct emu_qp *qp)
 {
+	if (qp->type == QPT_DCT)
+		for (struct emu_qp *dcr = qp->dct->oldest; dcr; dcr = dcr->dcr->newer)
+			engine_qp_forget(e, dcr);
 	if (qp->is_ready)
 		list_remove(&e->ready, qp);
 	if (qp->is_blocked)
@@ -357,7 +360,19 @@ uint64_t engine_deadline_ns(const struct engine *e)
 	return e->heap_count ? e->heap[1].deadline_ns : UINT64_MAX;
 }
 
-static const struct tp_ops engine_tp_ops = { .complete = complete };
+static void kick(struct tp *tp, struct emu_qp *qp)
+{
+	engine_qp_kick(engine_of(tp), qp);
+}
+
+static void forget(struct tp *tp, struct emu_qp *qp)
+{
+	engine_qp_forget(engine_of(tp), qp);
+}
+
+static const struct tp_ops engine_tp_ops = {
+	.complete = complete, .kick = kick, .forget = forget,
+};
 
 int engine_create(struct emu_dev *dev, struct wire *wire, struct share *share,
 		  struct engine **out)

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include "emu/diag/why.h"
 #include "emu/obj/clock.h"
+#include "emu/obj/dc.h"
 #include "emu/obj/event.h"
 #include "emu/obj/home.h"
 #include "emu/obj/key.h"
@@ -261,6 +262,7 @@ struct rc_sent {
 	uint8_t blocks;			/* 64-byte blocks it occupies */
 	uint8_t is_signaled, fence;
 	uint8_t is_done;		/* a local operation that has taken effect */
+	bool begins_session;		/* DCI: waits for all before, then connects */
 	uint8_t status;			/* enum hw_status decided locally before sending */
 };
 
@@ -369,6 +371,11 @@ struct emu_qp {
 	uint16_t pkey;
 	struct rc_req req;
 	struct rc_resp *resp;		/* where peers can execute */
+	union {				/* by type: QPT_DCI, QPT_DCT, QPT_DCR */
+		struct dci *dci;
+		struct dct *dct;
+		struct dcr *dcr;
+	};
 	struct rc_answers answers;
 	/* engine */
 	struct emu_qp *ready_next, **ready_link;	/* what points to it */
@@ -402,6 +409,7 @@ struct qp_init {
 	uint32_t user_index;
 	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
 	bool signals_all, blocks_loopback;
+	uint64_t dc_key;		/* DCT */
 };
 /* What a QP of each type stands on: -EINVAL if something is missing or too much. */
 struct qp_parts { bool has_pd, sends, receives, has_domain; };

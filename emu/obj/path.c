@@ -37,17 +37,21 @@ static bool has_route(const struct emu_gid *from, const uint8_t dgid[16])
 	       ib_is_ipv4(from->raw) == ib_is_ipv4(dgid);
 }
 
-int path_check(const struct emu_dev *dev, const struct qp_path *path)
+int path_source_check(const struct emu_dev *dev, const struct qp_path *path)
 {
-	bool is_roce = dev->profile->link == HW_LINK_ETHERNET;
-	int rc;
-
 	if (path->port < 1 || path->port > PORT_COUNT)
 		return -EINVAL;
 	if (!path->is_global)
-		return is_roce ? -EINVAL : 0;
-	rc = sgid_check(dev, path->sgid_index);
-	if (rc)
+		return dev->profile->link == HW_LINK_ETHERNET ? -EINVAL : 0;
+	return sgid_check(dev, path->sgid_index);
+}
+
+int path_check(const struct emu_dev *dev, const struct qp_path *path)
+{
+	bool is_roce = dev->profile->link == HW_LINK_ETHERNET;
+	int rc = path_source_check(dev, path);
+
+	if (rc || !path->is_global)
 		return rc;
 	if (is_zero(path->dgid) || (is_roce && !has_route(&dev->gid[path->sgid_index], path->dgid)))
 		return -EINVAL;

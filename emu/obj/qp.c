@@ -66,6 +66,12 @@ static bool values_fit(const struct hw_profile *profile, const struct qp_init *i
 	       init->db_addr % RECORD_BYTES == 0 && init->buf_addr % HW_WQEBB_BYTES == 0;
 }
 
+/* Targets have no queue of their own, and libmlx5 gives them no record. */
+static bool has_record(const struct qp_init *init)
+{
+	return init->type != QPT_DCT && init->type != QPT_XRC_TGT;
+}
+
 static uint64_t rq_bytes(const struct qp_init *init)
 {
 	return (uint64_t)init->rq_count * init->rq_stride;
@@ -74,7 +80,7 @@ static uint64_t rq_bytes(const struct qp_init *init)
 static int init_check(struct emu_dev *dev, const struct qp_init *init)
 {
 	uint64_t bytes = rq_bytes(init) + (uint64_t)init->sq_blocks * HW_WQEBB_BYTES;
-	uint64_t record_bytes = init->type == QPT_XRC_TGT ? 0 : RECORD_BYTES;
+	uint64_t record_bytes = has_record(init) ? RECORD_BYTES : 0;
 
 	if (!values_fit(dev->profile, init)) {
 		dev_why(dev, .why = WHY_CMD_VALUE, .side = WHY_SIDE_COMMAND,
@@ -123,7 +129,6 @@ static void qp_fill(struct emu_qp *qp, const struct qp_init *init)
 {
 	qp->obj.type = OBJ_QP;
 	qp->state = QP_RESET;
-	qp->type = init->type;
 	qp->user_handle = init->user_handle;
 	qp->user_index = init->user_index;
 	qp->pd = init->pd;
@@ -163,6 +168,29 @@ static void count_user(struct emu_qp *qp, int change)
 		channel_obj(qp->async)->users += change;
 }
 
+static void qp_free(struct emu_dev *dev, struct emu_qp *qp)
+{
+	dc_detach(qp);
+	numbers_give(&dev->qpns, qp->qpn);
+	home_give(&dev->home, qp->resp);
+	free(qp->req.sent);
+	free(qp);
+}
+
+/* All that needs memory; NULL: there is none, or no number. */
+static struct emu_qp *qp_make(struct emu_dev *dev, const struct qp_init *init)
+{
+	struct emu_qp *qp = qp_alloc(dev, init);
+
+	if (!qp)
+		return NULL;
+	qp->type = init->type;
+	if (!dc_attach(qp, init->dc_key))
+		return qp;
+	qp_free(dev, qp);
+	return NULL;
+}
+
 int qp_create(struct emu_dev *dev, const struct qp_init *init, struct emu_qp **out)
 {
 	struct emu_qp *qp;
@@ -170,7 +198,7 @@ int qp_create(struct emu_dev *dev, const struct qp_init *init, struct emu_qp **o
 
 	if (rc)
 		return rc;
-	qp = qp_alloc(dev, init);
+	qp = qp_make(dev, init);
 	if (!qp) {
 		dev_why(dev, .why = WHY_CMD_LIMIT, .side = WHY_SIDE_COMMAND,
 			.found = dev->qpns.taken);
@@ -195,10 +223,7 @@ int qp_destroy(struct emu_dev *dev, struct emu_qp *qp, uint32_t *events_out)
 	count_user(qp, -1);
 	qp_state_set(qp, QP_RESET);
 	mw_free_of_qp(qp);
-	numbers_give(&dev->qpns, qp->qpn);
-	home_give(&dev->home, qp->resp);
-	free(qp->req.sent);
-	free(qp);
+	qp_free(dev, qp);
 	return 0;
 }
 

@@ -44,9 +44,21 @@ static uint8_t port_of(const struct ask *a)
 	return a->mask & A_PORT ? a->attr->port : a->qp->attr.port;
 }
 
+static bool is_dc(const struct emu_qp *qp)
+{
+	return qp->type == QPT_DCI || qp->type == QPT_DCT;
+}
+
+/* DC learns of its peer later, and the kernel looks at this one of connected types only. */
+static int path_verdict(const struct ask *a)
+{
+	return is_dc(a->qp) ? path_source_check(a->dev, &a->attr->path) :
+	       path_check(a->dev, &a->attr->path);
+}
+
 static bool av_fits(const struct ask *a)
 {
-	return a->attr->path.port == port_of(a) && !path_check(a->dev, &a->attr->path);
+	return a->attr->path.port == port_of(a) && !path_verdict(a);
 }
 
 static bool alt_fits(const struct ask *a)
@@ -144,7 +156,7 @@ static uint32_t misfit(const struct ask *a)
 /* An empty entry of the GID table has an errno of its own. */
 static int misfit_errno(const struct ask *a, uint32_t attribute)
 {
-	int rc = attribute == A_AV ? path_check(a->dev, &a->attr->path) : 0;
+	int rc = attribute == A_AV ? path_verdict(a) : 0;
 
 	return rc ? rc : -EINVAL;
 }

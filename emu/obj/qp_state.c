@@ -9,14 +9,20 @@
 #include "emu/obj/qp_state.h"
 
 struct qp_edge {
-	bool is_legal;
+	uint32_t types;			/* bits by qp_type: for whom it is there */
 	uint32_t need[QPT_COUNT];	/* must be given */
 	uint32_t may[QPT_COUNT];	/* may be given  */
 };
 
-#define LEGAL		.is_legal = true
-#define TO_RESET	[QP_RESET] = { LEGAL }
-#define TO_RESET_OR_ERR	TO_RESET, [QP_ERR] = { LEGAL }
+#define TYPE(type)	(1u << (type))
+#define DC_TYPES	(TYPE(QPT_DCI) | TYPE(QPT_DCT))
+
+/* The kernel's core has a table, and the mlx5 driver rules of its own for DCI and DCT. */
+#define FOR_ALL		.types = ~0u
+#define FOR_NO_TARGET	.types = ~TYPE(QPT_DCT)
+#define FOR_CORE	.types = ~DC_TYPES
+#define TO_RESET	[QP_RESET] = { FOR_NO_TARGET }
+#define TO_RESET_OR_ERR	TO_RESET, [QP_ERR] = { FOR_NO_TARGET }
 #define NEED(...)	.need = { __VA_ARGS__ }
 #define MAY(...)	.may = { __VA_ARGS__ }
 #define RC(attrs)	[QPT_RC] = (attrs)
@@ -25,6 +31,7 @@ struct qp_edge {
 #define INI(attrs)	[QPT_XRC_INI] = (attrs)
 #define TGT(attrs)	[QPT_XRC_TGT] = (attrs)
 #define DCI(attrs)	[QPT_DCI] = (attrs)
+#define DCT(attrs)	[QPT_DCT] = (attrs)
 
 /* RTR to RTS, RTS to RTS, and SQD to RTS allow the same. */
 #define MAY_WHEN_RUNNING						\
@@ -38,29 +45,31 @@ struct qp_edge {
 static const struct qp_edge qp_edges[QP_STATE_COUNT][QP_STATE_COUNT] = {
 	[QP_RESET] = {
 		TO_RESET,
-		[QP_INIT] = { LEGAL,
+		[QP_INIT] = { FOR_ALL,
 			NEED(RC(A_PKEY | A_PORT | A_ACCESS),
 			     UC(A_PKEY | A_PORT | A_ACCESS),
 			     UD(A_PKEY | A_PORT | A_QKEY),
 			     INI(A_PKEY | A_PORT | A_ACCESS),
 			     TGT(A_PKEY | A_PORT | A_ACCESS),
-			     DCI(A_PKEY | A_PORT)) },
+			     DCI(A_PKEY | A_PORT),
+			     DCT(A_PKEY | A_PORT | A_ACCESS)) },
 	},
 	[QP_INIT] = {
 		TO_RESET_OR_ERR,
-		[QP_INIT] = { LEGAL,
+		[QP_INIT] = { FOR_NO_TARGET,
 			MAY(RC(A_PKEY | A_PORT | A_ACCESS),
 			    UC(A_PKEY | A_PORT | A_ACCESS),
 			    UD(A_PKEY | A_PORT | A_QKEY),
 			    INI(A_PKEY | A_PORT | A_ACCESS),
 			    TGT(A_PKEY | A_PORT | A_ACCESS),
 			    DCI(A_PKEY | A_PORT)) },
-		[QP_RTR] = { LEGAL,
+		[QP_RTR] = { FOR_ALL,
 			NEED(RC(A_AV | A_MTU | A_DEST_QPN | A_RQ_PSN | A_MAX_DEST_RD | A_MIN_RNR),
 			     UC(A_AV | A_MTU | A_DEST_QPN | A_RQ_PSN),
 			     INI(A_AV | A_MTU | A_DEST_QPN | A_RQ_PSN),
 			     TGT(A_AV | A_MTU | A_DEST_QPN | A_RQ_PSN | A_MAX_DEST_RD | A_MIN_RNR),
-			     DCI(A_MTU)),
+			     DCI(A_MTU),
+			     DCT(A_MIN_RNR | A_AV | A_MTU)),
 			MAY(RC(A_ALT | A_ACCESS | A_PKEY),
 			    UC(A_ALT | A_ACCESS | A_PKEY),
 			    UD(A_PKEY | A_QKEY),
@@ -70,7 +79,7 @@ static const struct qp_edge qp_edges[QP_STATE_COUNT][QP_STATE_COUNT] = {
 	},
 	[QP_RTR] = {
 		TO_RESET_OR_ERR,
-		[QP_RTS] = { LEGAL,
+		[QP_RTS] = { FOR_NO_TARGET,
 			NEED(RC(A_TIMEOUT | A_RETRY | A_RNR | A_SQ_PSN | A_MAX_RD),
 			     UC(A_SQ_PSN),
 			     UD(A_SQ_PSN),
@@ -81,15 +90,15 @@ static const struct qp_edge qp_edges[QP_STATE_COUNT][QP_STATE_COUNT] = {
 	},
 	[QP_RTS] = {
 		TO_RESET_OR_ERR,
-		[QP_RTS] = { LEGAL, MAY_WHEN_RUNNING },
-		[QP_SQD] = { LEGAL,
+		[QP_RTS] = { FOR_NO_TARGET, MAY_WHEN_RUNNING },
+		[QP_SQD] = { FOR_CORE,
 			MAY(RC(A_EN_SQD_NOTIFY), UC(A_EN_SQD_NOTIFY), UD(A_EN_SQD_NOTIFY),
 			    INI(A_EN_SQD_NOTIFY), TGT(A_EN_SQD_NOTIFY)) },
 	},
 	[QP_SQD] = {
 		TO_RESET_OR_ERR,
-		[QP_RTS] = { LEGAL, MAY_WHEN_RUNNING },
-		[QP_SQD] = { LEGAL,
+		[QP_RTS] = { FOR_CORE, MAY_WHEN_RUNNING },
+		[QP_SQD] = { FOR_CORE,
 			MAY(RC(A_PORT | A_AV | A_TIMEOUT | A_RETRY | A_RNR | A_MAX_RD |
 			       A_MAX_DEST_RD | A_ALT | A_ACCESS | A_PKEY | A_MIN_RNR | A_MIG),
 			    UC(A_AV | A_ALT | A_ACCESS | A_PKEY | A_MIG),
@@ -101,7 +110,7 @@ static const struct qp_edge qp_edges[QP_STATE_COUNT][QP_STATE_COUNT] = {
 	},
 	[QP_SQE] = {
 		TO_RESET_OR_ERR,
-		[QP_RTS] = { LEGAL,
+		[QP_RTS] = { FOR_CORE,
 			MAY(UC(A_CUR_STATE | A_ACCESS), UD(A_CUR_STATE | A_QKEY)) },
 	},
 	[QP_ERR] = {
@@ -117,9 +126,10 @@ enum why qp_edge_check(enum qp_type type, enum qp_state from, enum qp_state to, 
 
 	assert(type < QPT_COUNT && from < QP_STATE_COUNT && to < QP_STATE_COUNT);
 	edge = &qp_edges[from][to];
-	if (!edge->is_legal)
+	if (!(edge->types & TYPE(type)))
 		return WHY_MODIFY_EDGE;
-	missing = edge->need[type] & ~mask;
+	/* The driver's rules start from the state that is asked for; the core's don't. */
+	missing = (edge->need[type] | (DC_TYPES & TYPE(type) ? A_STATE : 0)) & ~mask;
 	extra = mask & ~(edge->need[type] | edge->may[type] | A_STATE);
 	if (!missing && !extra)
 		return WHY_NONE;

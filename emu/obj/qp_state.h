@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What may ibv_modify_qp() do from here?  One table, as the kernel's core has it.
+ * What may ibv_modify_qp() do from here?  One table, as the kernel's core and driver have it.
  *
- * Source: device-abi E.1; IBTA volume 1, 10.3.1 and 11.2.4.2.
+ * Source: device-abi E.1, E.2; IBTA volume 1, 10.3.1 and 11.2.4.2.
  */
 #ifndef EMU_OBJ_QP_STATE_H
 #define EMU_OBJ_QP_STATE_H
@@ -11,8 +11,7 @@
 #include "emu/diag/why.h"
 
 enum qp_state { QP_RESET, QP_INIT, QP_RTR, QP_RTS, QP_SQD, QP_SQE, QP_ERR, QP_STATE_COUNT };
-/* DCT has no edges here: it is made by modify_qp and changed by nothing (E.2).  DCR is a DC
- * target's half of one conversation, which no application sees. */
+/* DCR is a DC target's half of one conversation, which no application sees. */
 enum qp_type {
 	QPT_RC, QPT_UC, QPT_UD, QPT_XRC_INI, QPT_XRC_TGT, QPT_DCI, QPT_DCT, QPT_DCR, QPT_COUNT
 };

@@ -85,15 +85,21 @@ static void recv_cqe(struct tp *tp, struct emu_qp *qp, struct hw_cqe *cqe)
 	tp->ops->complete(tp, qp, cq, cqe);
 }
 
-/* What the receiver of a datagram is told of its way. */
-static void datagram_describe(struct hw_cqe *cqe, const struct ib_packet *p)
+/* On these anybody may have sent. */
+static bool has_origin(const struct emu_qp *qp)
+{
+	return transport_of(qp)->is_datagram || qp->type == QPT_DCR;
+}
+
+/* What the receiver is told of who sent, and of the way of a datagram. */
+static void origin_describe(struct hw_cqe *cqe, const struct ib_packet *p)
 {
 	const struct ib_extra *x = &p->extra;
 
 	cqe->has_origin = true;
 	cqe->src_qpn = p->src_qpn;
 	cqe->slid = x->slid;
-	cqe->sl = x->sl;
+	cqe->sl = x->sl & 15;		/* the network's word */
 	cqe->grh = x->l3 != IB_L3_NONE;
 	cqe->l3 = x->l3 == IB_L3_IPV6 ? 1 : x->l3 == IB_L3_IPV4 ? 2 : 0;
 }
@@ -114,8 +120,8 @@ void tp_recv_complete(struct tp *tp, struct emu_qp *qp, const struct ib_packet *
 		.is_solicited = p->is_solicited,
 	};
 
-	if (transport_of(qp)->is_datagram)
-		datagram_describe(&cqe, p);
+	if (has_origin(qp))
+		origin_describe(&cqe, p);
 	recv_cqe(tp, qp, &cqe);
 }
 
@@ -166,7 +172,7 @@ static void flush_shared(struct tp *tp, struct emu_qp *qp)
 		flush_why(tp, qp, WHY_SIDE_RECV, qp->answers.held_index);
 		tp_recv_fail(tp, qp, HW_FLUSHED);
 	}
-	if (qp->is_last_wqe_told)
+	if (qp->is_last_wqe_told || !transport_of(qp)->respond.next)
 		return;
 	qp->is_last_wqe_told = true;
 	qp_event(qp, EVENT_QP_LAST_WQE);

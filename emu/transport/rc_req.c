@@ -9,6 +9,7 @@
  * Source: IBTA volume 1, 9.7.3, 10.8.3.3 (ordering).
  */
 #include <string.h>
+#include "emu/transport/dc.h"
 #include "emu/transport/rc_local.h"
 
 /* Half of the PSN space may be outstanding; keep clear of the half. */
@@ -80,6 +81,8 @@ static void start_next(struct tp *tp, struct emu_qp *qp)
 		sent->is_signaled = w->is_signaled || qp->signals_all;
 		status = length_check(tp, qp, w, sent);
 	}
+	if (status == HW_SUCCESS && qp->type == QPT_DCI)
+		status = dci_start(tp, qp, sent);
 	if (status == HW_SUCCESS) {
 		sent->bytes = tp_is_local(sent->op) ? 0 : (uint32_t)w->bytes;
 		status = local_keys_check(tp, qp, sent);
@@ -115,7 +118,8 @@ static bool is_held_back(const struct emu_qp *qp, const struct rc_sent *sent)
 
 	if (r->send_at == r->sent_head)
 		return false;
-	if (sent->status != HW_SUCCESS || sent->op == HW_OP_NOP || sent->fence == HW_FENCE_STRONG)
+	if (sent->status != HW_SUCCESS || sent->op == HW_OP_NOP || sent->begins_session ||
+	    sent->fence == HW_FENCE_STRONG)
 		return true;
 	if (sent->fence == HW_FENCE_READS && r->reads_out)
 		return true;
@@ -158,6 +162,8 @@ static struct rc_sent *request_now(struct tp *tp, struct emu_qp *qp)
 			sent->status = (uint8_t)fetch_again(tp, qp, sent);
 		if (sent->status == HW_SUCCESS && sent->op == HW_OP_UMR)
 			umr_once(tp, qp, sent);
+		if (sent->status == HW_SUCCESS && sent->begins_session)
+			sent->status = (uint8_t)dci_begin(tp, qp, sent);
 		if (sent->status != HW_SUCCESS && r->send_at != r->sent_head)
 			return NULL;
 		if (sent->status == HW_SUCCESS && !tp_is_local(sent->op))

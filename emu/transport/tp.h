@@ -24,6 +24,10 @@ struct tp_ops {
 	/* Write a CQE; `user_index`, `qpn` are filled by the callee unless it is a shared
 	 * receive queue's. */
 	void (*complete)(struct tp *tp, struct emu_qp *qp, struct emu_cq *cq, struct hw_cqe *cqe);
+	/* A QP that the engine did not name has got work. */
+	void (*kick)(struct tp *tp, struct emu_qp *qp);
+	/* A QP is about to go. */
+	void (*forget)(struct tp *tp, struct emu_qp *qp);
 };
 
 /* What one call of a transport works with.  One per engine, reused. */

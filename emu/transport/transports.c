@@ -4,6 +4,7 @@
  *
  * A row without functions is of a type that can't be created.
  */
+#include "emu/transport/dc.h"
 #include "emu/transport/rc.h"
 #include "emu/transport/tp.h"
 #include "emu/transport/uc.h"
@@ -42,16 +43,20 @@ static const struct transport xrc_tgt = {
 	.take = xrc_target_take,
 };
 
+/* Destinations change, so packets are checked where the session is. */
 static const struct transport dci = {
 	.name = "DC", .hw = HW_DCI, .bth = IB_DC, .is_reliable = true,
+	.request = { dci_next, rc_req_sent, rc_req_unreadable },
+	.take = dci_take, .timer = rc_timer,
 };
 
 static const struct transport dct = {
-	.name = "DC", .hw = HW_DCI, .bth = IB_DC, .is_reliable = true,
+	.name = "DC", .hw = HW_DCI, .bth = IB_DC, .is_reliable = true, .take = dct_take,
 };
 
 static const struct transport dcr = {
 	.name = "DC", .hw = HW_DCI, .bth = IB_DC, .is_reliable = true, .is_connected = true,
+	.respond = { dcr_next, rc_resp_sent, rc_resp_unreadable },
 };
 
 const struct transport *const transports[QPT_COUNT] = {

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include "emu/uverbs/file.h"
 #include "emu/uverbs/handlers.h"
+#include "emu/uverbs/on_dc.h"
 
 /* --- contexts --- */
 
@@ -273,6 +274,8 @@ static int mlx5_device_put(struct uv_call *call)
 	struct mlx5_ib_query_device_resp tail = {
 		.response_length = sizeof tail,
 		.flags = MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_PAD,
+		.dci_streams_caps = { .max_log_num_concurent = DC_STREAMS_LOG_MAX,
+				      .max_log_num_errored = DC_STREAMS_FAILED_LOG_MAX },
 	};
 	unsigned room = uv_room(call, UVERBS_ATTR_UHW_OUT);
 

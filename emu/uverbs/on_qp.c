@@ -17,6 +17,7 @@
 #include "emu/engine/engine.h"
 #include "emu/uverbs/file.h"
 #include "emu/uverbs/handlers.h"
+#include "emu/uverbs/on_dc.h"
 
 #define BFREG_NONE		0xffffffffu	/* the client rings on the page that it named */
 #define USER_INDEX_DEFAULT	0xffffffu	/* "none" of CQE version 0 */
@@ -46,7 +47,8 @@ static const struct qp_type_row {
 	{ IB_UVERBS_QPT_UD, true, QPT_UD },
 	{ IB_UVERBS_QPT_XRC_INI, true, QPT_XRC_INI },
 	{ IB_UVERBS_QPT_XRC_TGT, true, QPT_XRC_TGT },
-	{ .number = IB_UVERBS_QPT_RAW_PACKET }, { .number = IB_UVERBS_QPT_DRIVER },
+	{ IB_UVERBS_QPT_DRIVER, true, QPT_DCI },	/* or DCT: on_dc.c */
+	{ .number = IB_UVERBS_QPT_RAW_PACKET },
 };
 
 /* Of the calling thread, as the kernel looks at it. */
@@ -73,9 +75,9 @@ static int type_find(struct uv_call *call, uint64_t number, enum qp_type *out)
 }
 
 /* Scatter to CQE is permission to write small data into the CQE, not an order. */
-static uint32_t mlx5_flags_known(const struct uv_file *file)
+static uint32_t mlx5_flags_known(const struct uv_file *file, uint64_t type)
 {
-	return MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_ALLOW_SCATTER_CQE |
+	return MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_ALLOW_SCATTER_CQE | dc_flags_known(type) |
 	       (file->has_dynamic_pages ? MLX5_QP_FLAG_UAR_PAGE_INDEX : MLX5_QP_FLAG_BFREG_INDEX);
 }
 
@@ -86,11 +88,12 @@ static bool has_page(const struct uv_file *file, const struct mlx5_ib_create_qp 
 	return !file->has_dynamic_pages;
 }
 
-static int mlx5_check(struct uv_call *call, const struct mlx5_ib_create_qp *ask)
+static int mlx5_check(struct uv_call *call, uint64_t type, const struct mlx5_ib_create_qp *ask)
 {
 	struct uv_file *file = call->file;
 
-	if (!ask || ask->flags & ~mlx5_flags_known(file) || !has_page(file, ask))
+	if (!ask || ask->flags & ~mlx5_flags_known(file, type) ||
+	    (dc_needs_page(type, ask) && !has_page(file, ask)))
 		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
 	if (file->cqe_version && ask->uidx >= USER_INDEX_DEFAULT)
 		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
@@ -139,15 +142,18 @@ static void rings_fill(struct qp_init *init, const struct mlx5_ib_create_qp *ask
 }
 
 /* The receive ring has room for what its geometry says, which may be more than was asked. */
-static void init_fill(struct uv_call *call, struct qp_init *init,
-		      const struct mlx5_ib_create_qp *ask)
+static int init_fill(struct uv_call *call, struct qp_init *init, uint64_t type,
+		     const struct mlx5_ib_create_qp *ask)
 {
-	rings_fill(init, ask);
-	init->max_recv_wr = init->rq_count;
-	init->max_recv_sge = init->rq_stride / SGE_BYTES;
 	init->user_index = call->file->cqe_version ? ask->uidx : USER_INDEX_NO_SRQ;
 	if (!init->async)
 		init->async = call->file->async;
+	if (dc_is_asked(type))
+		return dc_init_fill(call, init, ask);
+	rings_fill(init, ask);
+	init->max_recv_wr = init->rq_count;
+	init->max_recv_sge = init->rq_stride / SGE_BYTES;
+	return 0;
 }
 
 /* A target QP belongs to whoever opens it; its creator is the first. */
@@ -196,14 +202,14 @@ static int create(struct uv_call *call, struct qp_init *init, uint64_t type,
 	int ret = type_find(call, type, &init->type);
 
 	if (!ret)
-		ret = mlx5_check(call, ask);
+		ret = mlx5_check(call, type, ask);
 	if (ret)
 		return ret;
 	ret = parts_take(call, init, xrcd);
-	if (ret)
-		return ret;
-	init_fill(call, init, ask);
-	ret = qp_make(call, init, xrcd, out);
+	if (!ret)
+		ret = init_fill(call, init, type, ask);
+	if (!ret)
+		ret = qp_make(call, init, xrcd, out);
 	if (ret)
 		return ret;
 	reply.bfreg_index = call->file->has_dynamic_pages ? BFREG_NONE : 0;
@@ -224,6 +230,7 @@ int on_create_qp(struct uv_call *call)
 		.srq = uv_srq(call, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE),
 		.async = uv_channel(call, UVERBS_ATTR_CREATE_QP_EVENT_FD),
 		.max_send_wr = cap->max_send_wr, .max_send_sge = cap->max_send_sge,
+		.max_recv_wr = cap->max_recv_wr, .max_recv_sge = cap->max_recv_sge,
 		.max_inline = cap->max_inline_data,
 		.signals_all = flags & IB_UVERBS_QP_CREATE_SQ_SIG_ALL,
 		.blocks_loopback = flags & IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK,
@@ -242,7 +249,7 @@ int on_create_qp(struct uv_call *call)
 	if (ret)
 		return ret;
 	uv_put(call, UVERBS_ATTR_CREATE_QP_RESP_CAP, cap, sizeof *cap);
-	uv_put_number(call, UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, uint32_t, qp->qpn);
+	uv_put_number(call, UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, uint32_t, dc_number(qp));
 	return 0;
 }
 
@@ -259,6 +266,7 @@ int on_create_qp_legacy(struct uv_call *call)
 		.send_cq = uv_cq(call, UV_CQ), .recv_cq = uv_cq(call, UV_RECV_CQ),
 		.srq = uv_srq(call, UV_SRQ),
 		.max_send_wr = ask->max_send_wr, .max_send_sge = ask->max_send_sge,
+		.max_recv_wr = ask->max_recv_wr, .max_recv_sge = ask->max_recv_sge,
 		.max_inline = ask->max_inline_data, .signals_all = ask->sq_sig_all,
 	};
 	struct emu_qp *qp;
@@ -267,7 +275,7 @@ int on_create_qp_legacy(struct uv_call *call)
 	ret = create(call, &init, ask->qp_type, uv_xrcd(call, UV_XRCD), &qp);
 	if (ret)
 		return ret;
-	reply.qpn = qp->qpn;
+	reply.qpn = dc_number(qp);
 	uv_put(call, UVERBS_ATTR_CORE_OUT, &reply, sizeof reply);
 	return 0;
 }
@@ -315,7 +323,9 @@ static const uint32_t ignored_attrs[QPT_COUNT] = {
 	[QPT_XRC_TGT] = A_MAX_RD | A_RETRY | A_RNR,
 };
 
-static int modify(struct uv_call *call, const struct qp_attr *attr, uint32_t mask, uint32_t known)
+/* @room: for the driver's part of the answer. */
+static int modify(struct uv_call *call, const struct qp_attr *attr, uint32_t mask, uint32_t known,
+		  unsigned room)
 {
 	struct emu_qp *qp = uv_qp(call, UV_QP);
 	int ret;
@@ -324,7 +334,9 @@ static int modify(struct uv_call *call, const struct qp_attr *attr, uint32_t mas
 		return uv_refuse(call, WHY_MODIFY_MASK, -EOPNOTSUPP);
 	if (mask & A_QKEY && attr->qkey & QKEY_CONTROLLED && !has_net_raw())
 		return uv_refuse(call, WHY_CMD_CAPABILITY, -EPERM);
-	ret = qp_modify(call->dev, qp, attr, mask & ~ignored_attrs[qp->type]);
+	ret = dc_modify_check(call, qp, attr, mask, room);
+	if (!ret)
+		ret = qp_modify(call->dev, qp, attr, mask & ~ignored_attrs[qp->type]);
 	if (!ret)
 		engine_qp_kick(call->engine, qp);
 	return ret;
@@ -335,7 +347,7 @@ int on_modify_qp(struct uv_call *call)
 	const struct ib_uverbs_modify_qp *ask = uv_in(call, UVERBS_ATTR_CORE_IN);
 	struct qp_attr attr = attr_read(ask);
 
-	return modify(call, &attr, ask->attr_mask, MODIFY_MASK);
+	return modify(call, &attr, ask->attr_mask, MODIFY_MASK, 0);
 }
 
 /* Nothing of what the driver could add is offered. */
@@ -358,10 +370,11 @@ int on_modify_qp_ex(struct uv_call *call)
 	if (asks_for_more(uv_in(call, UVERBS_ATTR_UHW_IN)))
 		return uv_refuse(call, WHY_CMD_UNSUPPORTED, -EOPNOTSUPP);
 	attr.rate_limit = ask->rate_limit;
-	ret = modify(call, &attr, ask->base.attr_mask, MODIFY_EX_MASK);
+	ret = modify(call, &attr, ask->base.attr_mask, MODIFY_EX_MASK, room);
 	if (ret)
 		return ret;
 	mlx5_reply.response_length = room < sizeof mlx5_reply ? room : sizeof mlx5_reply;
+	dc_modify_answer(uv_qp(call, UV_QP), room, &mlx5_reply);
 	uv_put(call, UVERBS_ATTR_CORE_OUT, &reply, sizeof reply);
 	uv_put(call, UVERBS_ATTR_UHW_OUT, &mlx5_reply, sizeof mlx5_reply);
 	return 0;
@@ -383,6 +396,7 @@ static void path_write(struct ib_uverbs_qp_dest *to, const struct qp_path *path)
 
 int on_query_qp(struct uv_call *call)
 {
+	const struct ib_uverbs_query_qp *ask = uv_in(call, UVERBS_ATTR_CORE_IN);
 	const struct emu_qp *qp = uv_qp(call, UV_QP);
 	const struct qp_attr *a = &qp->attr;
 	struct ib_uverbs_query_qp_resp reply = {
@@ -399,7 +413,10 @@ int on_query_qp(struct uv_call *call)
 		.alt_timeout = a->alt_timeout, .sq_sig_all = qp->signals_all,
 	};
 
-	path_write(&reply.dest, &a->path);
+	if (qp->type == QPT_DCT)
+		return dct_query(call, qp, ask->attr_mask);
+	if (qp->type != QPT_DCI)		/* the kernel tells of connected types' only */
+		path_write(&reply.dest, &a->path);
 	path_write(&reply.alt_dest, &a->alt_path);
 	uv_put(call, UVERBS_ATTR_CORE_OUT, &reply, sizeof reply);
 	return 0;

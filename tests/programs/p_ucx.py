@@ -28,6 +28,7 @@ TRANSPORTS = [
     ("rc_mlx5", "am_lat", "short", 8), ("rc_mlx5", "am_bw", "zcopy", 4096),
     ("rc_mlx5", "get", "bcopy", 64), ("rc_mlx5", "fadd", "short", 8),
     ("ud_mlx5", "am_lat", "bcopy", 64),
+    ("dc_mlx5", "am_lat", "short", 8), ("dc_mlx5", "get", "bcopy", 64),
 ]
 # What UCX may choose from, test, bytes.
 PROTOCOLS = [

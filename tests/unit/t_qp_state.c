@@ -22,9 +22,10 @@ struct want {
 	int need[LIST_MAX], may[LIST_MAX];	/* bit numbers, 0 ends */
 };
 
-/* RC, UC, UD, XRC initiator and target: what the kernel's core has in its table. */
-static const char type_letters[] = "rcuit";
-enum { TYPES = sizeof type_letters - 1 };
+/* RC, UC, UD, XRC initiator and target: what the kernel's core has in its table.  DC initiator and
+ * target: what the driver has. */
+static const char type_letters[] = "rcuitdD";
+enum { TYPES = sizeof type_letters - 1, CORE_TYPES = 5 };
 
 static const struct want wants[] = {
 	{ "r:RESET>INIT", { PKEY, PORT, ACC }, { 0 } },
@@ -73,6 +74,17 @@ static const struct want wants[] = {
 	{ "i:SQE>RTS", { 0 }, { 0 } },
 	{ "t:SQE>RTS", { 0 }, { 0 } },
 	{ "u:SQE>RTS", { 0 }, { CUR, QKEY } },
+	{ "d:RESET>INIT", { PKEY, PORT }, { 0 } },
+	{ "d:INIT>INIT", { 0 }, { PKEY, PORT } },
+	{ "d:INIT>RTR", { MTU }, { PKEY, AV } },
+	{ "d:RTR>RTS", { TMO, RETRY, RNR, MAXRD, SQPSN }, { MINRNR } },
+	{ "d:RTS>RTS", { 0 }, { MINRNR } },
+	{ "D:RESET>INIT", { ACC, PKEY, PORT }, { 0 } },
+	{ "D:INIT>RTR", { MINRNR, AV, MTU }, { 0 } },
+};
+
+static const enum qp_type type_of[TYPES] = {
+	QPT_RC, QPT_UC, QPT_UD, QPT_XRC_INI, QPT_XRC_TGT, QPT_DCI, QPT_DCT,
 };
 
 static const char *const state_names[QP_STATE_COUNT] = {
@@ -88,13 +100,19 @@ static uint32_t bits(const int *list)
 	return mask;
 }
 
-/* The row of an edge; an edge to RESET or ERR has none but exists without attributes. */
+static bool is_target(int type)
+{
+	return type_letters[type] == 'D';
+}
+
+/* The row of an edge; an edge to RESET or ERR has none but exists without attributes, except that
+ * nothing takes a DC target back. */
 static int find(int type, int from, int to, struct want *out)
 {
 	char edge[32];
 
 	*out = (struct want){ .edge = "" };
-	if (to == QP_RESET || (to == QP_ERR && from != QP_RESET))
+	if (!is_target(type) && (to == QP_RESET || (to == QP_ERR && from != QP_RESET)))
 		return 1;
 	snprintf(edge, sizeof edge, "%c:%s>%s", type_letters[type], state_names[from],
 		 state_names[to]);
@@ -109,19 +127,22 @@ static int find(int type, int from, int to, struct want *out)
 static void check_masks(int type, int from, int to, const struct want *w)
 {
 	uint32_t need = bits(w->need), may = bits(w->may), missing, extra;
+	uint32_t state = type < CORE_TYPES ? 0 : A_STATE;	/* that must be given as well */
 
 	for (int with_state = 0; with_state < 2; with_state++) {
-		cr_assert_eq(qp_edge_check(type, from, to, need | with_state, &missing, &extra),
-			     WHY_NONE);
-		cr_assert_eq(qp_edge_check(type, from, to, need | may | with_state, &missing,
-					   &extra), WHY_NONE);
+		enum why why = state && !with_state ? WHY_MODIFY_MASK : WHY_NONE;
+
+		cr_assert_eq(qp_edge_check(type_of[type], from, to, need | with_state, &missing,
+					   &extra), why);
+		cr_assert_eq(qp_edge_check(type_of[type], from, to, need | may | with_state,
+					   &missing, &extra), why);
 	}
 	for (int bit = 1; bit < 32; bit++) {
-		uint32_t mask = need ^ 1u << bit;
+		uint32_t mask = (need | state) ^ 1u << bit;
 		enum why why;
 
 		missing = extra = 0;
-		why = qp_edge_check(type, from, to, mask, &missing, &extra);
+		why = qp_edge_check(type_of[type], from, to, mask, &missing, &extra);
 		if (may & 1u << bit) {
 			cr_assert_eq(why, WHY_NONE, "%s with %d", w->edge, bit);
 			continue;
@@ -147,12 +168,12 @@ Test(qp_state, every_edge_of_every_type_is_as_specified)
 					legal++;
 					check_masks(type, from, to, &w);
 				} else {
-					cr_assert_eq(qp_edge_check(type, from, to, A_STATE,
-								   &missing, &extra),
+					cr_assert_eq(qp_edge_check(type_of[type], from, to,
+								   A_STATE, &missing, &extra),
 						     WHY_MODIFY_EDGE, "%d %d>%d", type, from, to);
 				}
 			}
-	cr_assert_eq(legal, TYPES * (7 + 6 + 9), "%u", legal);
+	cr_assert_eq(legal, CORE_TYPES * (7 + 6 + 9) + (7 + 6 + 5) + 2, "%u", legal);
 }
 
 Test(qp_state, states_have_names)

@@ -391,7 +391,7 @@ Test(uv_objects, qp_values)
 		change;                                     \
 		CHECK_REFUSED(qp_make(&r.w, &qp), rc, why); \
 	} while (0)
-	CHECK_QP(qp.type = IB_UVERBS_QPT_DRIVER, -EOPNOTSUPP, WHY_CMD_UNSUPPORTED);
+	CHECK_QP(qp.type = IB_UVERBS_QPT_DRIVER, -EINVAL, WHY_CMD_VALUE);
 	CHECK_QP(qp.type = 0, -EINVAL, WHY_CMD_VALUE);
 	CHECK_QP(qp.type = 258, -EINVAL, WHY_CMD_VALUE);
 	CHECK_QP(qp.flags = IB_UVERBS_QP_CREATE_SCATTER_FCS, -EINVAL, WHY_CMD_VALUE);
