@@ -199,6 +199,23 @@ Test(fabric_groups, a_death_in_the_middle_of_joining_leaves_a_free_entry)
 	fabric_leave(a);
 }
 
+/* What a cleaner that was killed has left behind. */
+Test(fabric_groups, entries_of_former_members_do_not_count)
+{
+	struct fabric *a = join();
+	struct fabric_segment *s = map_segment();
+	unsigned self = fabric_self(a);
+
+	cr_assert_eq(fabric_group_join(a, red), 0);
+	s->group[0].owner = lease_make(self, fabric_generation(a, self) + 1);
+	cr_expect_eq(count_in(a, red), 0);
+	s->group[0].owner = lease_make(200, 1);
+	cr_expect_eq(count_in(a, red), 0);
+	cr_assert_eq(fabric_group_join(a, red), 0);
+	cr_expect(is_in(a, red, self), "its entry is taken again");
+	fabric_leave(a);
+}
+
 Test(fabric_groups, a_full_table_says_so)
 {
 	struct fabric *a = join(), *b = join();
