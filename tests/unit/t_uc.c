@@ -6,6 +6,7 @@
  * several, and any of them may be lost.
  */
 #include "emu/transport/psn.h"
+#include "emu/transport/uc.h"
 #include "tests/unit/rc_world.h"
 
 enum { SEND = 0x0a, SEND_IMM = 0x0b, SEND_INVAL = 0x01, WRITE = 0x08, WRITE_IMM = 0x09,
@@ -342,4 +343,42 @@ Test(uc, an_invalidation_that_can_not_be_fails_the_receive)
 	expect_status(w, &w->b, HW_REM_INV_REQ);
 	expect_why(w, WHY_INVALIDATE_KEY);
 	cr_assert_eq(w->b.qp->state, QP_ERR);
+}
+
+/* Packets in any order, with any numbers and lengths: nobody crashes, and nothing outside of the
+ * key and the receives changes. */
+Test(uc, random_packets_never_hurt)
+{
+	enum { AT = 4096, ROOM = 8192 };
+	struct world *w = uc_new();
+	struct emu_mr *mr;
+	unsigned seed = 5;
+
+	cr_assert_eq(mr_create(&w->dev, w->pd, (uintptr_t)w->b.data + AT, ROOM,
+			       (uintptr_t)w->b.data + AT, KEY_LOCAL_WRITE | KEY_REMOTE_WRITE,
+			       &mr), 0);
+	memset(w->a.data, 0x55, 65536);
+	for (unsigned round = 0; round < 50000; round++) {
+		struct iovec span = { w->a.data, 65536 };
+		struct ib_packet p = { .opcode = (uint8_t)(IB_UC | rand_r(&seed) % 32),
+			.psn = w->b.qp->resp->psn_expected + (rand_r(&seed) % 8 == 0),
+			.mtu_bytes = rand_r(&seed) % 16 ? 1024 : (uint32_t)rand_r(&seed) % 2048,
+			.payload_bytes = (uint32_t)rand_r(&seed) % 4 * 1024,
+			.va = (uintptr_t)w->b.data + (uint32_t)rand_r(&seed) % 16384,
+			.rkey = mr->key, .dma_bytes = (uint32_t)rand_r(&seed) % 4096,
+			.span = &span, .span_count = 1 };
+
+		if (rand_r(&seed) % 4 == 0)
+			p.payload_bytes = (uint32_t)rand_r(&seed) % 4096;
+		p.packet_count = p.mtu_bytes ? psn_count_of(p.payload_bytes, p.mtu_bytes) : 1;
+		if (round % 3 == 0)
+			recv_post(&w->b, (uint32_t)rand_r(&seed) % ROOM, mr->key, AT);
+		uc_take(&w->tp, w->b.qp, &p);
+		if (w->b.qp->work & QP_WORK_FLUSH)
+			tp_flush(&w->tp, w->b.qp);
+		w->b.qp->state = QP_RTS;
+		w->seen_count = 0;
+	}
+	for (unsigned i = 0; i < WORLD_BYTES; i++)
+		cr_assert(w->b.data[i] == 0 || (i >= AT && i < AT + ROOM), "byte %u", i);
 }

@@ -441,3 +441,40 @@ Test(ud, data_that_can_not_be_read_uses_up_no_receive)
 	send_ok(w, SEND, 8);
 	expect_good(w, &w->b, HW_CQE_RECV);
 }
+
+/* Whatever the bytes of a request and of a packet: nobody crashes, and nothing but the receives'
+ * memory changes. */
+Test(ud, random_requests_and_packets_never_hurt)
+{
+	struct world *w = ud_new();
+	unsigned seed = 11;
+
+	memset(w->b.data + 8192, 0x77, 64);
+	for (unsigned round = 0; round < 20000; round++) {
+		struct mlx5_datagram any = av;
+		struct iovec span = { w->a.data, 8192 };
+		struct ib_packet p = { .opcode = (uint8_t)(IB_UD | rand_r(&seed) % 32),
+			.packet_count = (uint32_t)rand_r(&seed) % 3, .span = &span, .span_count = 1,
+			.payload_bytes = (uint32_t)rand_r(&seed) % 8192,
+			.extra = { .l3 = (uint8_t)(rand_r(&seed) % 6) } };
+
+		for (unsigned i = 0; i < 4; i++)
+			((uint8_t *)&any)[rand_r(&seed) % sizeof any] = (uint8_t)rand_r(&seed);
+		p.extra.qkey = rand_r(&seed) % 4 ? WORLD_QKEY : (uint32_t)rand_r(&seed);
+		recv_post(&w->b, (uint32_t)rand_r(&seed) % 8192, 0, 0);
+		work_post(&w->a, (struct work_row){ .opcode = SEND, .av = &any,
+			.bytes = (uint32_t)rand_r(&seed) % 5000 });
+		pump(w);
+		ud_take(&w->tp, w->b.qp, &p);
+		for (unsigned i = 0; i < 2; i++) {	/* whatever became of them: again */
+			struct emu_qp *qp = i ? w->b.qp : w->a.qp;
+
+			if (qp->work & QP_WORK_FLUSH)
+				tp_flush(&w->tp, qp);
+			qp->state = QP_RTS;
+		}
+		w->seen_count = 0;
+	}
+	for (unsigned i = 0; i < 64; i++)
+		cr_assert_eq(w->b.data[8192 + i], 0x77);
+}
