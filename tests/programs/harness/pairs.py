@@ -6,9 +6,9 @@
 
 FILE is a program that is not part of this repository; `FILE list REGEX --gid G` prints a line
 "name | command of the server | command of the client" for each pair, and how many they are.  Ports
-from 21000 on stand for free ones.  A row passes if the client ends with status 0, and the server with
-0 or not by itself.  What can't work, and what the programs say then, is in ../not_applicable.txt: a
-row of it that says something else, or works, is told.
+from 21000 on stand for free ones.  A row passes if the client ends with status 0, and the server
+with 0 or not by itself.  What can't work, and what the programs say then, is in
+../not_applicable.txt: a row of it that says something else, or works, is told.
 
 Everything that a pair said is in DIR.  `./dev programs` runs this.  It ends only what it started.
 """
