@@ -99,9 +99,20 @@ static uint32_t dma_take(struct input *in, const struct ib_packet *p, uint8_t tw
 {
 	if (twist & TWIST_DMA)
 		return take32(in);
-	if (ib_operation(p->opcode) == RC_READ_REQUEST)
+	switch (ib_operation(p->opcode)) {
+	case RC_READ_REQUEST:
 		return 8u * take8(in);
-	return ib_operation(p->opcode) == RC_WRITE_FIRST ? p->payload_bytes + 8u * take8(in) : p->payload_bytes;
+	case RC_WRITE_FIRST:
+		return p->payload_bytes + 8u * take8(in);
+	default:
+		return p->payload_bytes;
+	}
+}
+
+static bool is_invalidating(uint8_t opcode)
+{
+	return ib_operation(opcode) == RC_SEND_LAST_INVAL ||
+	       ib_operation(opcode) == RC_SEND_ONLY_INVAL;
 }
 
 /* What a datagram says of itself. */
@@ -114,7 +125,7 @@ static void extra_make(struct input *in, struct ib_packet *out)
 	if (choice & 1)
 		extra.qkey = take32(in);
 	if (choice & 2)
-		extra.l3 = take8(in);
+		extra.l3 = take8(in) & 7;
 	if (choice & 4)
 		rig_twist(in, &extra, sizeof extra);
 	if (choice & 8) {
@@ -154,7 +165,7 @@ void packet_make(struct input *in, struct ib_packet *out)
 		rig_twist(in, out->sgid, sizeof out->sgid + sizeof out->dgid);
 	if (!transport_of(qp)->is_connected)
 		extra_make(in, out);
-	if (ib_operation(opcode) == RC_SEND_LAST_INVAL || ib_operation(opcode) == RC_SEND_ONLY_INVAL)
+	if (is_invalidating(opcode))
 		out->imm = rig_window(in, choice & 1, &mw);
 	payload_make(in, out, choice >> 6);
 }

@@ -294,7 +294,7 @@ void rig_do_group(struct input *in)
 		engine_mcast_attach(engine, qp, gid, mlid);
 }
 
-/* Somebody outside pulls the cable, or changes addresses. */
+/* Somebody outside pulls the cable, changes addresses, or breaks the device. */
 void rig_do_port(struct input *in)
 {
 	uint8_t choice = take8(in);
@@ -314,6 +314,8 @@ void rig_do_port(struct input *in)
 	if (choice & 64)
 		rig_twist(in, gid, 3 * sizeof *gid);
 	port_change(&device, &to, true);
+	if (choice & 128)
+		engine_fail(engine);
 	rig.has_other_port = true;
 	engine_lend(engine);
 }

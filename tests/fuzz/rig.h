@@ -67,7 +67,7 @@ struct rig_config {
  * and of the device. */
 enum { KEY_OWN, KEY_OTHER, KEY_FIXED, KEY_FOREIGN, KEY_DEMAND, KEY_DEVICE, RIG_KEYS };
 
-/* The application's part of a shared queue: a list of entries, the last of which is never posted. */
+/* The application's part of a shared queue: a list of entries, whose last is never posted. */
 struct rig_shared {
 	struct emu_srq *srq;
 	uint16_t next[RIG_SHARED], head, tail, posted;

@@ -16,7 +16,7 @@ static struct emu_obj device_memory;	/* what keeps KEY_DEVICE */
 static const struct {
 	size_t at, bytes;
 	uint32_t access;
-	bool can_change;		/* whatever it is made: nothing is covered that is not now */
+	bool can_change;		/* to anything: all of it may be covered */
 } keys[RIG_KEYS] = {
 	[KEY_OWN] = { offsetof(struct rig_memory, data[0][RIG_MARGIN]),
 		      RIG_DATA_BYTES - 2 * RIG_MARGIN, ALL_RIGHTS, true },

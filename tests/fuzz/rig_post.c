@@ -77,7 +77,8 @@ enum {
 	UMR_TWIST_LIST = 16, UMR_TWIST_BYTES = 32, UMR_TWIST_TAG = 64, UMR_TWIST_START = 128,
 };
 
-static const uint64_t umr_rights = UMR_LOCAL_WRITE | UMR_REMOTE_READ | UMR_REMOTE_WRITE | UMR_ATOMIC;
+static const uint64_t umr_rights =
+	UMR_LOCAL_WRITE | UMR_REMOTE_READ | UMR_REMOTE_WRITE | UMR_ATOMIC;
 
 static void umr_ctrl_make(struct input *in, uint8_t twist, bool has_qpn, struct mlx5_umr_ctrl *out)
 {
@@ -154,6 +155,9 @@ static uint8_t *segment_make(struct input *in, unsigned side, uint8_t kind, uint
 		mlx5_raddr_set_remote_addr(&raddr, addr);
 		memcpy(at, &raddr, sizeof raddr);
 		return at + sizeof raddr;
+	case SEG_MASKED:
+		take(in, at, 2 * sizeof(struct mlx5_atomic));
+		return at + 2 * sizeof(struct mlx5_atomic);
 	case SEG_ATOMIC:
 		take(in, at, sizeof(struct mlx5_atomic));
 		return at + sizeof(struct mlx5_atomic);
@@ -233,6 +237,7 @@ static uint8_t opcode_take(struct input *in, uint8_t twist)
 		MLX5_OPCODE_RDMA_WRITE, MLX5_OPCODE_SEND, MLX5_OPCODE_RDMA_READ,
 		MLX5_OPCODE_ATOMIC_FA, MLX5_OPCODE_ATOMIC_CS, MLX5_OPCODE_RDMA_WRITE_IMM,
 		MLX5_OPCODE_SEND_IMM, MLX5_OPCODE_SEND_INVAL, MLX5_OPCODE_NOP, MLX5_OPCODE_UMR,
+		MLX5_OPCODE_ATOMIC_MASKED_CS, MLX5_OPCODE_ATOMIC_MASKED_FA,
 	};
 	uint8_t choice = take8(in);
 

@@ -46,9 +46,9 @@ void uv_value(struct input *in, const struct uv_method *method, uint16_t id,
 /* An option that would make another sort of object; a usual one has none of it. */
 bool uv_is_left_out(const struct uv_method *method, uint16_t id);
 
-/* Everything up to two QPs, one of them in RTS and its own peer; without the last @missing steps.
- * Nothing is spoilt, so it must work. */
-void uv_begin(unsigned missing);
+/* Everything up to two QPs, one of them in RTS and its own peer, or (0x80) an object of each other
+ * type; without as many last steps as @choice says.  Nothing is spoilt, so it must work. */
+void uv_begin(uint8_t choice);
 
 /* One command of a row, spoilt where the input says so.  0 or -errno */
 int uv_do_method(struct input *in, const struct uv_method *method);
