@@ -231,21 +231,54 @@ void end_close(struct end *e)
 
 void end_describe(const struct end *e, struct end_info *out)
 {
+	struct ibv_port_attr port;
+
 	*out = (struct end_info){
 		.qpn = e->qp->qp_num, .psn = e->opts.sq_psn,
 		.lkey = e->mr->lkey, .rkey = e->mr->rkey,
 		.addr = (uintptr_t)e->buf, .bytes = e->opts.bytes,
 	};
-	ibv_query_gid(e->context, 1, e->opts.gid_index, &out->gid);
+	if (e->opts.gid_index == GID_INDEX && !ibv_query_port(e->context, 1, &port) &&
+	    port.link_layer == IBV_LINK_LAYER_INFINIBAND)
+		out->gid = end_lid_as_gid(port.lid);
+	else
+		ibv_query_gid(e->context, 1, e->opts.gid_index, &out->gid);
 	if (e->target && !ibv_get_srq_num(e->srq, &out->srqn))
 		out->target_qpn = e->target->qp_num;
+}
+
+static const uint8_t lid_form[14] = "a LID, no GID";
+
+union ibv_gid end_lid_as_gid(uint16_t lid)
+{
+	union ibv_gid gid;
+
+	memcpy(gid.raw, lid_form, sizeof lid_form);
+	gid.raw[14] = (uint8_t)(lid >> 8);
+	gid.raw[15] = (uint8_t)lid;
+	return gid;
+}
+
+struct ibv_ah_attr end_path(const union ibv_gid *gid, uint8_t sgid_index)
+{
+	struct ibv_ah_attr path = { .port_num = 1 };
+
+	if (!memcmp(gid->raw, lid_form, sizeof lid_form)) {
+		path.dlid = (uint16_t)(gid->raw[14] << 8 | gid->raw[15]);
+		return path;
+	}
+	path.is_global = 1;
+	path.grh.dgid = *gid;
+	path.grh.sgid_index = sgid_index;
+	path.grh.hop_limit = 64;
+	return path;
 }
 
 int end_to_init(struct end *e)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = e->opts.qp_access,
-		.qkey = e->opts.qkey,
+		.qkey = e->opts.qkey, .pkey_index = e->opts.pkey_index,
 	};
 
 	return ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
@@ -260,9 +293,7 @@ int end_to_rtr(struct end *e, const struct end_info *other)
 			       other->target_qpn ? other->target_qpn : other->qpn,
 		.max_dest_rd_atomic = e->opts.dest_rd_atomic,
 		.min_rnr_timer = e->opts.min_rnr_timer,
-		.ah_attr = { .is_global = 1, .port_num = 1,
-			     .grh = { .dgid = other->gid, .sgid_index = e->opts.gid_index,
-				      .hop_limit = 64 } },
+		.ah_attr = end_path(&other->gid, e->opts.gid_index),
 	};
 
 	e->other = *other;
@@ -311,10 +342,7 @@ static bool gid_is_zero(const union ibv_gid *gid)
 
 struct ibv_ah *end_ah(struct end *e, const union ibv_gid *gid)
 {
-	struct ibv_ah_attr attr = {
-		.is_global = 1, .port_num = 1,
-		.grh = { .dgid = *gid, .sgid_index = e->opts.gid_index, .hop_limit = 64 },
-	};
+	struct ibv_ah_attr attr = end_path(gid, e->opts.gid_index);
 
 	for (unsigned i = 0; i < END_AHS_MAX; i++) {
 		struct end_ah *a = &e->ah[i];

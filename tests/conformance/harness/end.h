@@ -15,7 +15,8 @@
 
 #define AWAIT_MS	10000	/* generous: reached only by a case that fails */
 #define QUIET_POLLS	300	/* empty polls after which a queue counts as quiet */
-#define GID_INDEX	3	/* RoCE v2, IPv4: the usual choice on ConnectX */
+/* RoCE v2, IPv4: the usual choice on ConnectX.  An InfiniBand port is addressed by LID instead. */
+#define GID_INDEX	3
 #define END_KEYS_MAX	8
 #define END_WINDOWS_MAX	4
 #define END_SGE_MAX	30
@@ -37,6 +38,7 @@ struct end_opts {
 	uint32_t sq_psn, rq_psn;
 	uint32_t dest_qpn;		/* 0: the other end's */
 	uint8_t gid_index;
+	uint16_t pkey_index;
 	struct ibv_qp_cap cap;
 	int sig_all;
 	int cqe;
@@ -50,7 +52,7 @@ struct end_opts {
 };
 
 struct end_info {
-	union ibv_gid gid;
+	union ibv_gid gid;		/* of an end that is addressed by LID: see end_lid_as_gid() */
 	uint32_t qpn, psn;
 	uint32_t target_qpn, srqn;	/* XRC */
 	uint32_t lkey, rkey;
@@ -133,6 +135,10 @@ int end_open(struct end *e, const struct end_opts *opts, const struct end *share
 void end_close(struct end *e);
 void end_describe(const struct end *e, struct end_info *out);
 
+/* A LID in a form that no GID has, so that both are handed around as one. */
+union ibv_gid end_lid_as_gid(uint16_t lid);
+/* The way from index @sgid_index to @gid, which may be a LID. */
+struct ibv_ah_attr end_path(const union ibv_gid *gid, uint8_t sgid_index);
 /* The address handle of @gid; NULL with errno. */
 struct ibv_ah *end_ah(struct end *e, const union ibv_gid *gid);
 
