@@ -39,6 +39,7 @@ KINDS = {
     "as-hardware": "a ConnectX without that capability skips too",
     "later": "not built yet",
     "environment": "this machine lacks it",
+    "deliberate": "does something else here on purpose",
 }
 OUTCOMES = ("passed", "skipped", "failed")
 
