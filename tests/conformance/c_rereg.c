@@ -122,7 +122,7 @@ static const struct {
  * as in the kernel's driver, it is what it was. */
 CASE_TABLE(rereg, a_refused_change_leaves_the_region, ROWS(refusals))
 {
-	static const uint64_t gone = UINT64_C(0x100000000000);
+	static const uint64_t gone = UINT64_C(0x180000000000);
 	struct rig r;
 	void *at;
 	int err;

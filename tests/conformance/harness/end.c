@@ -480,6 +480,8 @@ int end_deregister(struct end *e, unsigned slot)
 	struct end_key *k = &e->key[slot];
 	int err = k->mr ? ibv_dereg_mr(k->mr) : 0;
 
+	if (err)
+		return err;
 	if (k->pd)
 		ibv_dealloc_pd(k->pd);
 	*k = (struct end_key){ NULL, NULL };
