@@ -18,7 +18,7 @@ from built import fabric_audit, own_fabric
 from programs import (DEADLINE_S, GID_INDEX, VERBENA, end, free_port, main, need, run, start,
                       verbena, wait_until_listening)
 
-need("ibv_asyncwatch", "ibv_devinfo", "ibv_rc_pingpong", "stdbuf")
+need("ib_write_bw", "ibv_asyncwatch", "ibv_devinfo", "ibv_rc_pingpong", "stdbuf")
 
 EVENT = re.compile(r"event_type (?:IBV_EVENT_)?(\w+) \((\d+)\)(?:, port (\d+))?")
 PORT = "/sys/class/infiniband/mlx5_0/ports/1/"
@@ -165,6 +165,23 @@ class Ethernet(PortTest):
         failed = client if client.poll() is not None else server
         self.assertIn("transport retry counter exceeded", failed.communicate()[1])
         self.assertNotEqual(failed.returncode, 0)
+
+    def test_nobody_reaches_into_a_host_whose_port_is_down(self):
+        """One-sided operations don't need the target, but its port."""
+        port = str(free_port())
+        command = ["stdbuf", "-oL", "ib_write_bw", "-x", GID_INDEX, "-D", "600", "-p", port]
+        server = start(verbena(*command, options=("--quiet", "--node", "2")), self.env)
+        self.addCleanup(end, server)
+        wait_until_listening(int(port), server)
+        client = start(verbena(*command, "127.0.0.1", options=("--quiet", "--node", "1")),
+                       self.env)
+        self.addCleanup(end, client)
+        while "#bytes" not in (line := client.stdout.readline()):
+            self.assertNotEqual(line, "", "it ended early")
+        self.ok("port", "down", "--node", "2")
+        out, err = client.communicate(timeout=DEADLINE_S)
+        self.assertNotEqual(client.returncode, 0)
+        self.assertIn("status 12", out + err)
 
     def test_a_broken_device_says_so_and_the_next_is_whole(self):
         reader = self.watch()
