@@ -3,6 +3,7 @@
  * Packets in and out; see packet.h.
  */
 #include "emu/engine/engine_local.h"
+#include "emu/obj/srq.h"
 #include "emu/transport/psn.h"
 #include "tests/fuzz/packet.h"
 
@@ -19,6 +20,7 @@ static const uint8_t opcodes[] = {
 	RC_SEND_LAST, RC_SEND_LAST_IMM, RC_SEND_ONLY_IMM, RC_WRITE_FIRST, RC_WRITE_MIDDLE,
 	RC_WRITE_LAST, RC_WRITE_LAST_IMM, RC_WRITE_ONLY_IMM, RC_READ_RESPONSE_FIRST,
 	RC_READ_RESPONSE_MIDDLE, RC_READ_RESPONSE_LAST, RC_SEND_LAST_INVAL, RC_SEND_ONLY_INVAL,
+	RC_MASKED_COMPARE_SWAP, RC_MASKED_FETCH_ADD,
 };
 
 /* What is done wrong, by bit. */
@@ -57,6 +59,8 @@ static uint32_t fitting_bytes(const struct emu_qp *qp, uint8_t opcode)
 	case RC_READ_REQUEST: case RC_ACKNOWLEDGE: case RC_ATOMIC_ACKNOWLEDGE:
 	case RC_COMPARE_SWAP: case RC_FETCH_ADD:
 		return 0;
+	case RC_MASKED_COMPARE_SWAP: case RC_MASKED_FETCH_ADD:
+		return IB_MASKS_BYTES;
 	default:
 		return 8;
 	}
@@ -104,6 +108,8 @@ static uint32_t dma_take(struct input *in, const struct ib_packet *p, uint8_t tw
 		return 8u * take8(in);
 	case RC_WRITE_FIRST:
 		return p->payload_bytes + 8u * take8(in);
+	case RC_MASKED_COMPARE_SWAP: case RC_MASKED_FETCH_ADD:
+		return take8(in) & 1 ? 4 : 8;
 	default:
 		return p->payload_bytes;
 	}
@@ -119,7 +125,8 @@ static bool is_invalidating(uint8_t opcode)
 static void extra_make(struct input *in, struct ib_packet *out)
 {
 	struct ib_extra extra = { .qkey = RIG_QKEY, .l3 = IB_L3_IPV6, .hop_limit = 64,
-				  .slid = RIG_PEER_LID, .dlid = RIG_LID };
+				  .slid = RIG_PEER_LID, .dlid = RIG_LID,
+				  .srqn = rig.shared.srq ? rig.shared.srq->srqn : 0 };
 	uint8_t choice = take8(in);
 
 	if (choice & 1)
@@ -163,17 +170,20 @@ void packet_make(struct input *in, struct ib_packet *out)
 	rig_address(RIG_LID, device.gid[0].raw, out->dgid);
 	if (twist & TWIST_GIDS)
 		rig_twist(in, out->sgid, sizeof out->sgid + sizeof out->dgid);
-	if (!transport_of(qp)->is_connected)
+	if (transport_of(qp)->bth & ~IB_UC)
 		extra_make(in, out);
 	if (is_invalidating(opcode))
 		out->imm = rig_window(in, choice & 1, &mw);
 	payload_make(in, out, choice >> 6);
 }
 
+/* In the copy of the work request, or in what was read from there. */
 static bool is_inline(const struct iovec *span)
 {
 	uintptr_t at = (uintptr_t)span->iov_base - (uintptr_t)engine->tp.tx.wqe;
 
+	if (span->iov_base == engine->tp.tx.masks)
+		return span->iov_len == IB_MASKS_BYTES;
 	return at < sizeof engine->tp.tx.wqe && span->iov_len <= sizeof engine->tp.tx.wqe - at;
 }
 

@@ -52,6 +52,8 @@ static void shared_open(void)
 {
 	struct rig_shared *s = &rig.shared;
 	struct srq_init init = {
+		.type = s->xrcd ? SRQ_XRC : SRQ_BASIC, .xrcd = s->xrcd,
+		.cq = s->xrcd ? rig.cq : NULL,
 		.pd = rig.pd[0], .async = async, .max_wr = RIG_SHARED - 1,
 		.max_sge = RIG_STRIDE / 16 - 1, .user_index = SRQ_USER_INDEX_NONE,
 		.buf_addr = (uintptr_t)rig_memory->shared,
@@ -59,7 +61,7 @@ static void shared_open(void)
 	};
 	int failed;
 
-	memset(s, 0, sizeof *s);
+	*s = (struct rig_shared){ .xrcd = s->xrcd };
 	if (!rig.config.has_shared)
 		return;
 	failed = srq_create(&device, &init, &s->srq);
@@ -69,12 +71,56 @@ static void shared_open(void)
 	s->tail = RIG_SHARED - 1;
 }
 
+static void domain_open(void)
+{
+	const struct xrcd_init init = { .creates = true };
+	int failed;
+
+	rig.shared.xrcd = NULL;
+	if (!rig_is(QPT_XRC_INI))
+		return;
+	failed = xrcd_open(&device, &init, &rig.shared.xrcd);
+	assert(!failed);
+}
+
+void rig_shared_renew(void)
+{
+	bool is_twisted = rig.is_lying;		/* of some entries the completions are still to come */
+	uint32_t events;
+	int failed;
+
+	rig_check(false);
+	failed = srq_destroy(&device, rig.shared.srq, &events);
+	assert(!failed);
+	rig_write(rig_memory->shared_record, (uint32_t[1]){ 0 }, 4);
+	shared_open();
+	rig.shared.is_twisted = is_twisted;
+}
+
+/* What a QP of its type has not got: a QP of XRC only sends, or only receives. */
+static void init_trim(struct qp_init *init)
+{
+	const struct qp_parts *parts = &qp_parts[init->type];
+
+	init->pd = parts->has_pd ? init->pd : NULL;
+	if (!parts->sends) {
+		init->send_cq = NULL;
+		init->sq_blocks = 0;
+	}
+	if (!parts->receives) {
+		init->recv_cq = NULL;
+		init->srq = NULL;
+	}
+	if (parts->has_domain)
+		init->xrc_domain = rig.shared.xrcd->domain;
+}
+
 static void side_open(unsigned i)
 {
 	struct side *s = &rig.side[i];
 	bool has_shared = rig.config.has_shared;
 	struct qp_init init = {
-		.type = rig.config.type, .pd = rig.pd[0], .send_cq = rig.cq, .recv_cq = rig.cq,
+		.type = rig.config.type[i], .pd = rig.pd[0], .send_cq = rig.cq, .recv_cq = rig.cq,
 		.async = async, .sq_blocks = RIG_BLOCKS, .user_index = 0x100 + i,
 		.rq_count = has_shared ? 0 : RIG_RECVS, .rq_stride = has_shared ? 0 : RIG_STRIDE,
 		.srq = rig.shared.srq, .blocks_loopback = rig.config.blocks_loopback,
@@ -86,6 +132,7 @@ static void side_open(unsigned i)
 	memset(s, 0, sizeof *s);
 	s->queue = rig_memory->queue[i];
 	s->record = rig_memory->record[i];
+	init_trim(&init);
 	failed = qp_create(&device, &init, &s->qp);
 	assert(!failed);
 }
@@ -97,6 +144,11 @@ static const struct { uint32_t init, rtr, rts; } lives[QPT_COUNT] = {
 		     A_TIMEOUT | A_RETRY | A_RNR | A_SQ_PSN | A_MAX_RD },
 	[QPT_UC] = { A_PKEY | A_PORT | A_ACCESS, A_AV | A_MTU | A_DEST_QPN | A_RQ_PSN, A_SQ_PSN },
 	[QPT_UD] = { A_PKEY | A_PORT | A_QKEY, 0, A_SQ_PSN },
+	[QPT_XRC_INI] = { A_PKEY | A_PORT | A_ACCESS, A_AV | A_MTU | A_DEST_QPN | A_RQ_PSN,
+			  A_TIMEOUT | A_RETRY | A_RNR | A_SQ_PSN | A_MAX_RD },
+	[QPT_XRC_TGT] = { A_PKEY | A_PORT | A_ACCESS,
+			  A_AV | A_MTU | A_DEST_QPN | A_RQ_PSN | A_MAX_DEST_RD | A_MIN_RNR,
+			  A_TIMEOUT | A_SQ_PSN },
 };
 
 /* False: the port has not got the addresses any more. */
@@ -112,6 +164,7 @@ static bool modify(struct side *s, struct qp_attr *attr, uint32_t mask)
 void rig_connect(struct side *s)
 {
 	const struct rig_config *c = &rig.config;
+	enum qp_type type = s->qp->type;
 	struct qp_attr init = { .state = QP_INIT, .port = 1, .access = c->access,
 		.qkey = RIG_QKEY };
 	struct qp_attr rtr = { .state = QP_RTR, .path_mtu = c->mtu, .dest_qpn = s->peer_qpn,
@@ -122,8 +175,8 @@ void rig_connect(struct side *s)
 		.rnr_retry = c->rnr_retry, .sq_psn = c->psn, .max_rd_atomic = c->max_rd };
 
 	memcpy(rtr.path.dgid, s->peer_gid, 16);
-	if (modify(s, &init, lives[c->type].init) && modify(s, &rtr, lives[c->type].rtr))
-		modify(s, &rts, lives[c->type].rts);
+	if (modify(s, &init, lives[type].init) && modify(s, &rtr, lives[type].rtr))
+		modify(s, &rts, lives[type].rts);
 	s->psn_una = s->psn_expected = c->psn;
 }
 
@@ -131,7 +184,10 @@ static struct rig_config config_take(struct input *in)
 {
 	static const uint8_t rnr_retries[] = { 1, 0, 2, RIG_FOR_EVER }, retries[] = { 2, 0, 7, 1 };
 	static const uint8_t mtus[] = { 3, 1, 2, 4 }, reads[] = { 4, 0, 1, 16 };
-	static const uint8_t types[] = { QPT_RC, QPT_UC, QPT_UD, QPT_RC };
+	static const uint8_t types[4][2] = {
+		{ QPT_RC, QPT_RC }, { QPT_UC, QPT_UC }, { QPT_UD, QPT_UD },
+		{ QPT_XRC_INI, QPT_XRC_TGT },
+	};
 	uint8_t a = take8(in), b = take8(in), c = take8(in);
 
 	device.options.lets_bound_regions_go = c & 8;
@@ -140,10 +196,11 @@ static struct rig_config config_take(struct input *in)
 		device.lid = RIG_LID;
 	}
 	return (struct rig_config){
-		.type = types[c & 3], .has_shared = c & 4,
+		.type = { types[c & 3][0], types[c & 3][1] },
+		.has_shared = c & 4 || (c & 3) == 3,
 		.goes_by_lid = c & 0x20, .blocks_loopback = c & 0x40,
 		.rnr_retry = rnr_retries[a & 3], .retry = retries[a >> 2 & 3],
-		.psn = a & 16 ? 0xfffffe : 100, .is_to_itself = a & 32,
+		.psn = a & 16 ? 0xfffffe : 100, .is_to_itself = a & 32 && (c & 3) != 3,
 		.timeout = a & 64 ? 0 : a & 128 ? 31 : 14, .mtu = mtus[b & 3],
 		.max_rd = reads[b >> 2 & 3], .access = ALL_REMOTE & ~(uint32_t)(b >> 4),
 	};
@@ -177,6 +234,7 @@ void rig_open(struct input *in, uint32_t peer_qpn, const uint8_t peer_gid[16])
 	assert(!failed);
 	rig_keys_open();
 	cq_open();
+	domain_open();
 	shared_open();
 	side_open(0);
 	side_open(1);
@@ -202,6 +260,8 @@ void rig_close(void)
 	}
 	if (rig.shared.srq)
 		failed |= srq_destroy(&device, rig.shared.srq, &events);
+	if (rig.shared.xrcd)
+		failed |= xrcd_close(&device, rig.shared.xrcd);
 	engine_cq_forget(engine, rig.cq);
 	failed |= cq_destroy(&device, rig.cq, &events, &more_events);
 	rig_keys_close();

@@ -54,7 +54,7 @@ struct side {
 
 /* What the connection is like, from the input. */
 struct rig_config {
-	enum qp_type type;
+	enum qp_type type[2];		/* of each side */
 	uint32_t psn, access;
 	bool is_to_itself;		/* the first QP, if the peers are not given */
 	bool has_shared;		/* receives come from a shared queue */
@@ -69,6 +69,7 @@ enum { KEY_OWN, KEY_OTHER, KEY_FIXED, KEY_FOREIGN, KEY_DEMAND, KEY_DEVICE, RIG_K
 
 /* The application's part of a shared queue: a list of entries, whose last is never posted. */
 struct rig_shared {
+	struct emu_xrcd *xrcd;		/* of XRC only */
 	struct emu_srq *srq;
 	uint16_t next[RIG_SHARED], head, tail, posted;
 	bool is_posted[RIG_SHARED];
@@ -97,7 +98,7 @@ extern struct rig_memory rig_known;	/* what the application knows to be in its m
 
 static inline bool rig_is(enum qp_type type)
 {
-	return rig.config.type == type;
+	return rig.config.type[0] == type;
 }
 
 /* Once a process. */
@@ -142,6 +143,8 @@ void rig_do_modify(struct input *in);
 void rig_do_rekey(struct input *in);
 void rig_do_hide(struct input *in);
 void rig_do_cq(struct input *in);
+/* The shared queue ends, and another begins; a target QP may be in the middle of a message. */
+void rig_shared_renew(void);
 void rig_do_shared(struct input *in);
 void rig_do_port(struct input *in);
 void rig_do_group(struct input *in);

@@ -4,6 +4,7 @@
  */
 #include "emu/obj/srq.h"
 #include "emu/transport/psn.h"
+#include "emu/transport/tp.h"
 #include "hw-models/mlx5_cqe.h"
 #include "hw-models/mlx5_wqe.h"
 #include "tests/fuzz/rig.h"
@@ -141,7 +142,7 @@ static void side_check(const struct side *s)
 		assert(is_sent && p->rq_consumed == p->rq_produced && !p->is_holding);
 	else if (s->qp->state == QP_SQE)
 		assert(is_sent);
-	else if (s->qp->state == QP_RTS && (rig.config.timeout || !rig_is(QPT_RC)))
+	else if (s->qp->state == QP_RTS && (rig.config.timeout || !transport_of(s->qp)->is_reliable))
 		assert(is_sent);
 }
 
@@ -171,7 +172,8 @@ static void side_watch(struct side *s)
 	if (s->qp->state != QP_RTS)
 		return;
 	assert(psn_diff(r->psn_una, s->psn_una) >= 0);
-	assert(!rig_is(QPT_RC) || psn_diff(p->psn_expected, s->psn_expected) >= 0);
+	assert(!transport_of(s->qp)->is_reliable ||
+	       psn_diff(p->psn_expected, s->psn_expected) >= 0);
 	s->psn_una = r->psn_una;
 	s->psn_expected = p->psn_expected;
 }

@@ -170,6 +170,17 @@ static uint8_t *segment_make(struct input *in, unsigned side, uint8_t kind, uint
 	}
 }
 
+/* The queue of the peer that a request of XRC names. */
+static uint8_t *queue_make(struct input *in, uint8_t *at)
+{
+	struct mlx5_xrc xrc = { 0 };
+	uint8_t choice = take8(in);
+
+	mlx5_xrc_set_srqn(&xrc, choice ? choice : rig.shared.srq->srqn);
+	memcpy(at, &xrc, sizeof xrc);
+	return at + sizeof xrc;
+}
+
 /* Where a datagram goes: the other QP, with what the input says against it. */
 static uint8_t *datagram_make(struct input *in, const struct side *s, uint8_t *at)
 {
@@ -261,6 +272,10 @@ void rig_do_post(struct input *in)
 	uint8_t opcode = opcode_take(in, twist);
 	const uint8_t *kind = mlx5_opcodes[opcode].segment;
 
+	if (!s->qp->sq_blocks)
+		return;
+	if (rig_is(QPT_XRC_INI) && opcode != MLX5_OPCODE_UMR && opcode != MLX5_OPCODE_NOP)
+		end = queue_make(in, end);
 	if (rig_is(QPT_UD) && opcode != MLX5_OPCODE_UMR && opcode != MLX5_OPCODE_NOP)
 		end = datagram_make(in, s, end);
 	for (; *kind && *kind < SEG_READ_COUNT; kind++) {
@@ -349,6 +364,10 @@ void rig_do_shared(struct input *in)
 
 	if (!s->srq)
 		return;
+	if (choice & 0x80 && s->xrcd) {
+		rig_shared_renew();
+		return;
+	}
 	if (choice & 1) {
 		srq_modify(&device, s->srq, take8(in) & 31, SRQ_LIMIT ^ (choice & 2));
 		return;

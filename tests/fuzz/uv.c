@@ -288,7 +288,8 @@ static bool is_better_absent(const struct uv_method *method, const struct uv_att
 		return false;
 	if (uv_is_left_out(method, row->id))
 		return true;
-	return (row->kind == UV_USE && row->obj == OBJ_NONE) || row->kind == UV_FLAGS ||
+	return (row->kind == UV_USE && row->obj == OBJ_NONE) ||
+	       (row->kind == UV_FLAGS && !attr->data) ||
 	       (row->kind == UV_IN && row->id != UVERBS_ATTR_UHW_IN) ||
 	       (row->kind == UV_FD_USE && attr->data_s64 < 0);
 }

@@ -172,6 +172,8 @@ static uint32_t life_mask(const struct emu_qp *qp, unsigned state)
 		[QPT_UC] = A_STATE | A_PKEY | A_PORT | A_ACCESS | A_AV | A_MTU | A_DEST_QPN |
 			   A_RQ_PSN | A_SQ_PSN,
 		[QPT_UD] = A_STATE | A_PKEY | A_PORT | A_SQ_PSN,
+		[QPT_XRC_INI] = A_KNOWN & ~(uint32_t)(A_MAX_DEST_RD | A_MIN_RNR),
+		[QPT_XRC_TGT] = A_KNOWN & ~(uint32_t)(A_RETRY | A_RNR | A_MAX_RD),
 	};
 	uint32_t mask = lives[state].mask;
 
@@ -454,7 +456,8 @@ static const struct beginning having_all[] = {
 	{ COMMAND(ALLOC_PD) }, METHOD(CQ, CQ_CREATE), { COMMAND(REG_MR) },
 	METHOD(SRQ, SRQ_CREATE), { COMMAND(CREATE_AH) }, METHOD(WQ, WQ_CREATE),
 	{ EX_COMMAND(CREATE_RWQ_IND_TBL) }, METHOD(DM, DM_ALLOC), METHOD(MR, DM_MR_REG),
-	{ COMMAND(ALLOC_MW) }, METHOD(COUNTERS, COUNTERS_CREATE),
+	{ COMMAND(ALLOC_MW) }, METHOD(COUNTERS, COUNTERS_CREATE), { COMMAND(OPEN_XRCD) },
+	{ COMMAND(CREATE_XSRQ) },
 };
 #define COUNT(array)	(sizeof array / sizeof *array)
 

@@ -35,8 +35,9 @@ static inline void take(struct input *in, void *out, size_t bytes)
 	size_t left = (size_t)(in->end - in->at), got = bytes < left ? bytes : left;
 
 	memset(out, 0, bytes);
-	if (got)
-		memcpy(out, in->at, got);
+	if (!got)
+		return;
+	memcpy(out, in->at, got);
 	in->at += got;
 }
 
