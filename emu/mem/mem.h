@@ -54,7 +54,8 @@ enum mem_side mem_copy_spans(const struct iovec *dst, unsigned dst_count, size_t
 			     const struct iovec *src, unsigned src_count, size_t src_skip,
 			     size_t bytes);
 
-/* Atomics in host order, of 8 bytes where the name does not say; *old_out is what was there.  -EFAULT also if not aligned. */
+/* Atomics in host order, of 8 bytes where the name does not say; *old_out is what was there.
+ * -EFAULT also if not aligned. */
 int mem_compare_swap(uint64_t addr, uint64_t compare, uint64_t swap, uint64_t *old_out);
 int mem_compare_swap32(uint64_t addr, uint32_t compare, uint32_t swap, uint32_t *old_out);
 int mem_fetch_add(uint64_t addr, uint64_t add, uint64_t *old_out);

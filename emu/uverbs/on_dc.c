@@ -3,7 +3,7 @@
  * DC initiators and targets: what is different from other queue pairs.
  *
  * To the kernel's core both are QPs of type DRIVER; a flag of the mlx5 driver says which.  A target
- * is only noted down at creation: hardware makes it at INIT to RTR, and the answer to that names it.
+ * is only noted down at creation: hardware makes it at INIT to RTR, whose answer names it.
  *
  * Source: device-abi B.9.1, B.9.7, E.2, H.1.
  */

@@ -11,8 +11,8 @@
 
 /*
  * Streams of an initiator: their numbers are accepted, and requests are served one after the other
- * as without them.  The first stream that fails takes the initiator with it, because only DEVX could
- * repair one.
+ * as without them.  The first stream that fails takes the initiator with it, because only DEVX
+ * could repair one.
  */
 enum { DC_STREAMS_LOG_MAX = 3, DC_STREAMS_FAILED_LOG_MAX = 0 };
 

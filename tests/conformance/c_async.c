@@ -162,8 +162,8 @@ CASE_EACH(async, an_address_comes_and_goes)
 
 /* --- the device --- */
 
-/* After IBV_EVENT_DEVICE_FATAL: what was posted is flushed, commands fail, and all that is left is to
- * close.  libibverbs lets objects go then if it is told so beforehand. */
+/* After IBV_EVENT_DEVICE_FATAL: what was posted is flushed, commands fail, and all that is left is
+ * to close.  libibverbs lets objects go then if it is told so beforehand. */
 Test(async, a_broken_device_flushes_and_answers_eio)
 {
 	struct ibv_async_event event;

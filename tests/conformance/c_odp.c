@@ -27,8 +27,9 @@ static uint8_t *nowhere(void)
 
 static void map_at(uint8_t *at, size_t bytes, int prot)
 {
-	cr_assert_eq(mmap(at, bytes, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
-		     at, "%s", strerror(errno));
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+
+	cr_assert_eq(mmap(at, bytes, prot, flags, -1, 0), at, "%s", strerror(errno));
 }
 
 static struct ibv_mr *must_register(struct pair *p, void *at, size_t bytes, unsigned access)

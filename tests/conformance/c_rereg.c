@@ -110,9 +110,9 @@ static const struct {
 	{ "an unknown flag", 8, AT_NULL, 0, 0, IBV_REREG_MR_ERR_INPUT, EINVAL },
 	{ "no address", PLACE, AT_NULL, PAGE, 0, IBV_REREG_MR_ERR_INPUT, EINVAL },
 	{ "no length", PLACE, AT_GOOD, 0, 0, IBV_REREG_MR_ERR_INPUT, EINVAL },
-	{ "rights that are not to change", PLACE, AT_GOOD, PAGE, LW, IBV_REREG_MR_ERR_INPUT, EINVAL },
+	{ "rights not to change", PLACE, AT_GOOD, PAGE, LW, IBV_REREG_MR_ERR_INPUT, EINVAL },
 	{ "memory that is not there", PLACE, AT_GONE, PAGE, 0, IBV_REREG_MR_ERR_CMD, EFAULT },
-	{ "REMOTE_WRITE without LOCAL_WRITE", RIGHTS, AT_NULL, 0, RW, IBV_REREG_MR_ERR_CMD, EINVAL },
+	{ "REMOTE_WRITE, no LOCAL_WRITE", RIGHTS, AT_NULL, 0, RW, IBV_REREG_MR_ERR_CMD, EINVAL },
 	{ "an unknown right", RIGHTS, AT_NULL, 0, LW | 1 << 19, IBV_REREG_MR_ERR_CMD, EINVAL },
 	{ "memory gone and rights wrong", PLACE | RIGHTS, AT_GONE, PAGE, RW, IBV_REREG_MR_ERR_CMD,
 	  EINVAL },
@@ -171,8 +171,8 @@ CASE_EACH(rereg, a_region_changes_while_it_is_used)
 	rig_open(&r, where);
 	cr_assert_eq(ibv_rereg_mr(r.mr, PLACE, NULL, r.p.a.buf, 8 * PAGE, 0), 0);
 	for (int round = 0; round < ROUNDS; round += DEPTH) {
-		struct work w = reverse_work(&r.p, IBV_WR_RDMA_WRITE, (uintptr_t)r.p.a.buf + 4 * PAGE,
-					     r.mr->rkey, PAGE);
+		uint64_t to = (uintptr_t)r.p.a.buf + 4 * PAGE;
+		struct work w = reverse_work(&r.p, IBV_WR_RDMA_WRITE, to, r.mr->rkey, PAGE);
 
 		for (int i = 0; i < DEPTH; i++)
 			reverse_post(&r.p, &w);

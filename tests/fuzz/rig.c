@@ -85,7 +85,7 @@ static void domain_open(void)
 
 void rig_shared_renew(void)
 {
-	bool is_twisted = rig.is_lying;		/* of some entries the completions are still to come */
+	bool is_twisted = rig.is_lying; /* of some entries the completions are still to come */
 	uint32_t events;
 	int failed;
 

@@ -142,7 +142,8 @@ static void side_check(const struct side *s)
 		assert(is_sent && p->rq_consumed == p->rq_produced && !p->is_holding);
 	else if (s->qp->state == QP_SQE)
 		assert(is_sent);
-	else if (s->qp->state == QP_RTS && (rig.config.timeout || !transport_of(s->qp)->is_reliable))
+	else if (s->qp->state == QP_RTS &&
+		 (rig.config.timeout || !transport_of(s->qp)->is_reliable))
 		assert(is_sent);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The DC transport: sessions, changes of target, keys, responders that come and go, and packets that
- * nobody asked for.
+ * The DC transport: sessions, changes of target, keys, responders that come and go, and packets
+ * that nobody asked for.
  *
  * Method: as t_rc_*.c, with initiators and targets; see dc_world.h.
  * Source: device-abi H.1.
@@ -106,7 +106,7 @@ Test(dc, lids_are_addresses_as_well)
 
 /* --- sessions --- */
 
-/* One request to each of two targets: nothing for the second leaves before the first is answered. */
+/* One request to each of two targets: nothing for the second leaves before the first's answer. */
 Test(dc, a_change_of_target_waits_for_acknowledgements)
 {
 	struct dc_world *d = dc_world_new();
@@ -261,8 +261,10 @@ Test(dc, answers_of_others_are_dropped)
 	struct dc_world *d = dc_world_new();
 	struct initiator n = initiator_new(d);
 	struct target t = target_new(d);
-	struct ib_packet p = { .opcode = IB_DC | RC_ACKNOWLEDGE, .aeth_syndrome = AETH_ACK_UNLIMITED,
-		.packet_count = 1, .dest_qpn = n.s.qp->qpn, .sgid = { 1, 2, 3 } };
+	struct ib_packet p = {
+		.opcode = IB_DC | RC_ACKNOWLEDGE, .dest_qpn = n.s.qp->qpn, .sgid = { 1, 2, 3 },
+		.packet_count = 1, .aeth_syndrome = AETH_ACK_UNLIMITED,
+	};
 
 	d->holds_answers = true;
 	dc_post(d, &n, &t, (struct dc_work){ .opcode = DC_WRITE, .bytes = 8 });
@@ -535,14 +537,16 @@ static struct ib_packet packet_of_garbage(const struct dc_world *d, uint32_t des
 					  const struct iovec *span)
 {
 	struct ib_packet p = {
-		.opcode = IB_DC | (random_next() & 31), .dest_qpn = dest_qpn, .src_qpn = random_next() % 50,
+		.opcode = IB_DC | (random_next() & 31),
+		.dest_qpn = dest_qpn, .src_qpn = random_next() % 50,
 		.wants_ack = random_next() & 1, .pkey = 0xffff, .mtu_bytes = 1024,
 		.packet_count = 1 + random_next() % 3, .psn = random_next() & 3,
 		.va = random_next(), .rkey = random_next(), .dma_bytes = random_next() % 3000,
 		.aeth_syndrome = (uint8_t)random_next(), .span = span, .span_count = 1,
 		.payload_bytes = random_next() % span->iov_len,
 		.extra = { .dc_key = random_next() & 1 ? DC_KEY : random_next(),
-			   .dc_session = random_next() % 8, .dc_first_psn = random_next() & 0xf0000003 },
+			   .dc_session = random_next() % 8,
+			   .dc_first_psn = random_next() & 0xf0000003 },
 	};
 
 	memcpy(p.sgid, d->w->dev.gid[0].raw, sizeof p.sgid);

@@ -2,9 +2,9 @@
 /*
  * Dynamically connected ends: initiators here, a host of targets wherever it lives.
  *
- * As end.h and peer.h: functions of initiators return 0 or an errno; calls to the far side assert that
- * it answered.  Each side opens a device of its own.  Made with mlx5dv, so programs that use this are
- * linked with libmlx5.
+ * As end.h and peer.h: functions of initiators return 0 or an errno; calls to the far side assert
+ * that it answered.  Each side opens a device of its own.  Made with mlx5dv, so programs that use
+ * this are linked with libmlx5.
  */
 #ifndef CONFORMANCE_DC_H
 #define CONFORMANCE_DC_H
