@@ -149,7 +149,7 @@ static void qps_check(void)
 		left--;
 		failed += qp->is_counted_failed;
 		assert(!qp->work || qp->is_ready || qp->is_blocked);
-		assert((qp->state == QP_ERR) == qp->is_counted_failed);
+		assert((qp->state == QP_ERR && qp->rq_count) == qp->is_counted_failed);
 	}
 	assert(failed == engine->failed_qps);
 }
