@@ -15,7 +15,8 @@
 
 static struct fabric *join(void)
 {
-	struct fabric_config config = { .gid_count = 0 };
+	static const uint8_t gid[1][16] = { { 0xfe, 0x80, [15] = 1 } };
+	struct fabric_config config = { .gid = gid, .gid_count = 1 };
 	struct fabric *f = NULL;
 	char name[64];
 	int rc;
