@@ -175,12 +175,11 @@ int tp_recv_fetch(struct tp *tp, struct emu_qp *qp)
 	return -HW_LOC_QP_OP_RECV;
 }
 
-enum why tp_gather(struct tp *tp, struct emu_qp *qp, const struct tp_gather *g,
-		   struct tp_scratch *s, const struct hw_sge **bad_out)
+enum why tp_gather(struct tp *tp, const struct tp_gather *g, struct tp_scratch *s,
+		   const struct hw_sge **bad_out)
 {
 	uint64_t skip = g->skip, bytes = g->bytes;
 
-	(void)qp;
 	s->span_count = 0;
 	for (unsigned i = 0; i < g->sge_count && bytes; i++) {
 		const struct hw_sge *sge = &g->sge[i];

@@ -188,7 +188,7 @@ static enum hw_status scatter(struct tp *tp, struct emu_qp *qp, const struct rc_
 		head_why(tp, qp, WHY_WQE_CHANGED, sent);
 		return HW_LOC_QP_OP;
 	}
-	why = tp_gather(tp, qp, &g, &tp->rx, &bad);
+	why = tp_gather(tp, &g, &tp->rx, &bad);
 	if (why != WHY_NONE) {
 		dev_why(tp->dev, .why = why, .side = WHY_SIDE_SEND, .qpn = qp->qpn,
 			.peer_qpn = qp->dest_qpn, .wqe_index = sent->index,

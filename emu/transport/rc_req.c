@@ -51,7 +51,7 @@ static enum hw_status local_keys_check(struct tp *tp, struct emu_qp *qp, const s
 
 	if (rc_is_read_or_atomic((uint8_t)w->op) || tp_is_local((uint8_t)w->op))
 		return HW_SUCCESS;
-	why = tp_gather(tp, qp, &g, &tp->tx, &bad);
+	why = tp_gather(tp, &g, &tp->tx, &bad);
 	tp->tx.has_whole = why == WHY_NONE;
 	if (why == WHY_NONE)
 		return HW_SUCCESS;
@@ -209,7 +209,7 @@ static enum why message_part(struct tp *tp, struct emu_qp *qp, const struct rc_s
 	enum why why = WHY_NONE;
 
 	if (!tp->tx.has_whole || bytes != sent->bytes)
-		why = tp_gather(tp, qp, &g, &tp->tx, bad_out);
+		why = tp_gather(tp, &g, &tp->tx, bad_out);
 	tp->tx.has_whole = false;
 	if (why != WHY_NONE)
 		return why;

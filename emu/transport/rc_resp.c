@@ -160,7 +160,7 @@ static struct judged recv_key(struct request *q)
 		q->p->payload_bytes, KEY_LOCAL_WRITE,
 	};
 	const struct hw_sge *bad;
-	enum why why = tp_gather(q->tp, q->qp, &g, &q->tp->rx, &bad);
+	enum why why = tp_gather(q->tp, &g, &q->tp->rx, &bad);
 
 	return why == WHY_NONE ? NEXT : JUDGED(V_RECV_PROTECTED, why);
 }
@@ -544,7 +544,7 @@ static int execute_remote_read(struct request *q)
 	if (!q->p->dma_bytes)
 		return 0;
 	q->tp->rx.pdn = q->qp->pdn;
-	if (tp_gather(q->tp, q->qp, &g, &q->tp->rx, &bad) != WHY_NONE)
+	if (tp_gather(q->tp, &g, &q->tp->rx, &bad) != WHY_NONE)
 		return -EACCES;
 	return q->remote->read(q->remote->ctx, q->tp->rx.span, q->tp->rx.span_count,
 			       (uintptr_t)q->memory.iov_base, q->p->dma_bytes);

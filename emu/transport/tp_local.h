@@ -59,8 +59,8 @@ struct tp_gather {
 };
 /* Keys of @s->pdn to memory, for the wanted part only.  WHY_NONE and @s->span, or the rule that
  * refuses, with the piece in *bad_out. */
-enum why tp_gather(struct tp *tp, struct emu_qp *qp, const struct tp_gather *g,
-		   struct tp_scratch *s, const struct hw_sge **bad_out);
+enum why tp_gather(struct tp *tp, const struct tp_gather *g, struct tp_scratch *s,
+		   const struct hw_sge **bad_out);
 
 /* Where the receive in use stands, for reasons. */
 static inline uint16_t tp_recv_index(const struct emu_qp *qp)

@@ -227,7 +227,7 @@ static bool recv_find(struct tp *tp, struct emu_qp *qp, const struct ib_packet *
 		return false;
 	}
 	g.sge_count = recv->sge_count;
-	why = tp_gather(tp, qp, &g, &tp->rx, &bad);
+	why = tp_gather(tp, &g, &tp->rx, &bad);
 	if (why != WHY_NONE)
 		recv_fail(tp, qp, p, why, HW_LOC_PROT_RECV);
 	return why == WHY_NONE;
