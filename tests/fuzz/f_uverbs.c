@@ -17,10 +17,11 @@ enum { DEADLINES_MAX = 50 };
 
 /* --- what must hold --- */
 
-/* Answers of a uverbs device, and no others; the last are those of mmap(). */
+/* Answers of a uverbs device, and no others; EAGAIN is that of an XRC domain that is not there, the
+ * last are those of mmap(). */
 static const int errors[] = {
 	EINVAL, EFAULT, ENOENT, EBADF, EBUSY, ENOMEM, ENOSPC, EOPNOTSUPP, EPROTONOSUPPORT, ENODATA,
-	EMFILE, EPERM, ENOSYS,
+	EAGAIN, EMFILE, EPERM, ENOSYS,
 };
 
 static void result_check(int result)
