@@ -87,6 +87,7 @@ Test(ud, every_size_up_to_the_mtu_arrives_behind_40_bytes)
 		c = world_cqe(w, &w->b);
 		cr_assert_eq(c.kind, i % 2 ? HW_CQE_RECV_IMM : HW_CQE_RECV);
 		cr_assert_eq(c.bytes, GRH + sizes[i]);
+		cr_assert(c.has_origin);
 		cr_assert_eq(c.src_qpn, w->a.qp->qpn);
 		if (i % 2)
 			cr_assert_eq(be32toh(c.imm), 0x11223344);
