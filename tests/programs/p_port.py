@@ -53,6 +53,7 @@ class PortTest(unittest.TestCase):
     def setUp(self):
         self.env, self.fabric = own_fabric(self.id().rsplit(".", 1)[1])
         self.addCleanup(self.leave_nothing)
+        self.ok("port", "reset")		# of a run that was killed
 
     def leave_nothing(self):
         self.ok("port", "reset")

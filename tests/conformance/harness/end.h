@@ -52,7 +52,7 @@ struct end_opts {
 };
 
 struct end_info {
-	union ibv_gid gid; /* of an end that is addressed by LID: see end_lid_as_gid() */
+	union ibv_gid gid;		/* or a LID: see end_lid_as_gid() */
 	uint32_t qpn, psn;
 	uint32_t target_qpn, srqn;	/* XRC */
 	uint32_t lkey, rkey;
