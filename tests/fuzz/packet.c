@@ -92,9 +92,17 @@ static void payload_make(struct input *in, struct ib_packet *p, uint8_t pieces)
 	}
 }
 
+/* What takes requests: of a DC target it is there as soon as the first has come, or not. */
+static const struct emu_qp *responder(const struct emu_qp *qp)
+{
+	return qp->type == QPT_DCT ? qp->dct->newest : qp;
+}
+
 static uint32_t psn_make(struct input *in, const struct emu_qp *qp, uint8_t opcode, uint8_t twist)
 {
-	uint32_t psn = ib_is_answer(opcode) ? qp->req.psn_una : qp->resp->psn_expected;
+	const struct emu_qp *dcr = responder(qp);
+	uint32_t psn = ib_is_answer(opcode) ? qp->req.psn_una :
+		       dcr ? dcr->resp->psn_expected : 100;
 
 	return psn_add(psn, twist & TWIST_PSN ? (uint32_t)(int8_t)take8(in) : 0);
 }
@@ -121,14 +129,30 @@ static bool is_invalidating(uint8_t opcode)
 	       ib_operation(opcode) == RC_SEND_ONLY_INVAL;
 }
 
+/* A conversation of DC: the one that is going on, or the next. */
+static void session_make(const struct emu_qp *qp, bool is_new, const struct ib_packet *p,
+			 struct ib_extra *out)
+{
+	const struct emu_qp *dcr = responder(qp);
+
+	out->dc_key = RIG_DC_KEY;
+	out->dc_first_psn = p->psn;
+	if (qp->type == QPT_DCI)
+		out->dc_session = qp->dci->session;
+	else if (qp->type == QPT_DCT)
+		out->dc_session = (dcr ? dcr->dcr->session : 1) + is_new;
+}
+
 /* What a datagram says of itself. */
-static void extra_make(struct input *in, struct ib_packet *out)
+static void extra_make(struct input *in, const struct emu_qp *qp, struct ib_packet *out)
 {
 	struct ib_extra extra = { .qkey = RIG_QKEY, .l3 = IB_L3_IPV6, .hop_limit = 64,
 				  .slid = RIG_PEER_LID, .dlid = RIG_LID,
 				  .srqn = rig.shared.srq ? rig.shared.srq->srqn : 0 };
 	uint8_t choice = take8(in);
 
+	session_make(qp, choice & 16, out, &extra);
+	out->src_qpn += choice & 32 ? take8(in) & 3 : 0;
 	if (choice & 1)
 		extra.qkey = take32(in);
 	if (choice & 2)
@@ -171,7 +195,7 @@ void packet_make(struct input *in, struct ib_packet *out)
 	if (twist & TWIST_GIDS)
 		rig_twist(in, out->sgid, sizeof out->sgid + sizeof out->dgid);
 	if (transport_of(qp)->bth & ~IB_UC)
-		extra_make(in, out);
+		extra_make(in, qp, out);
 	if (is_invalidating(opcode))
 		out->imm = rig_window(in, choice & 1, &mw);
 	payload_make(in, out, choice >> 6);

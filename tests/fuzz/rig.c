@@ -85,7 +85,7 @@ static void domain_open(void)
 
 void rig_shared_renew(void)
 {
-	bool is_twisted = rig.is_lying; /* of some entries the completions are still to come */
+	bool is_twisted = rig.is_lying;		/* completions of the old one may be unread */
 	uint32_t events;
 	int failed;
 
@@ -97,7 +97,7 @@ void rig_shared_renew(void)
 	rig.shared.is_twisted = is_twisted;
 }
 
-/* What a QP of its type has not got: a QP of XRC only sends, or only receives. */
+/* What a QP of its type has not got: one of XRC or DC only sends, or only receives. */
 static void init_trim(struct qp_init *init)
 {
 	const struct qp_parts *parts = &qp_parts[init->type];
@@ -113,6 +113,10 @@ static void init_trim(struct qp_init *init)
 	}
 	if (parts->has_domain)
 		init->xrc_domain = rig.shared.xrcd->domain;
+	if (init->type == QPT_DCT)
+		init->sq_blocks = 0;
+	if (init->type == QPT_DCI)
+		init->srq = NULL;
 }
 
 static void side_open(unsigned i)
@@ -123,7 +127,8 @@ static void side_open(unsigned i)
 		.type = rig.config.type[i], .pd = rig.pd[0], .send_cq = rig.cq, .recv_cq = rig.cq,
 		.async = async, .sq_blocks = RIG_BLOCKS, .user_index = 0x100 + i,
 		.rq_count = has_shared ? 0 : RIG_RECVS, .rq_stride = has_shared ? 0 : RIG_STRIDE,
-		.srq = rig.shared.srq, .blocks_loopback = rig.config.blocks_loopback,
+		.srq = rig.shared.srq, .dc_key = RIG_DC_KEY,
+		.blocks_loopback = rig.config.blocks_loopback,
 		.buf_addr = (uintptr_t)rig_memory->queue[i] + (has_shared ? RIG_SQ_AT : 0),
 		.db_addr = (uintptr_t)rig_memory->record[i],
 	};
@@ -135,6 +140,8 @@ static void side_open(unsigned i)
 	init_trim(&init);
 	failed = qp_create(&device, &init, &s->qp);
 	assert(!failed);
+	if (init.type == QPT_DCT)
+		s->qp->dct->count_max = RIG_RESPONDERS;
 }
 
 /* What each step of the usual life needs, by type. */
@@ -149,6 +156,8 @@ static const struct { uint32_t init, rtr, rts; } lives[QPT_COUNT] = {
 	[QPT_XRC_TGT] = { A_PKEY | A_PORT | A_ACCESS,
 			  A_AV | A_MTU | A_DEST_QPN | A_RQ_PSN | A_MAX_DEST_RD | A_MIN_RNR,
 			  A_TIMEOUT | A_SQ_PSN },
+	[QPT_DCI] = { A_PKEY | A_PORT, A_MTU, A_TIMEOUT | A_RETRY | A_RNR | A_SQ_PSN | A_MAX_RD },
+	[QPT_DCT] = { A_PKEY | A_PORT | A_ACCESS, A_AV | A_MTU | A_MIN_RNR, 0 },
 };
 
 /* False: the port has not got the addresses any more. */
@@ -175,20 +184,23 @@ void rig_connect(struct side *s)
 		.rnr_retry = c->rnr_retry, .sq_psn = c->psn, .max_rd_atomic = c->max_rd };
 
 	memcpy(rtr.path.dgid, s->peer_gid, 16);
-	if (modify(s, &init, lives[type].init) && modify(s, &rtr, lives[type].rtr))
+	if (modify(s, &init, lives[type].init) && modify(s, &rtr, lives[type].rtr) &&
+	    lives[type].rts)
 		modify(s, &rts, lives[type].rts);
-	s->psn_una = s->psn_expected = c->psn;
+	s->psn_una = s->qp->req.psn_una;
+	s->psn_expected = s->qp->resp->psn_expected;
 }
 
 static struct rig_config config_take(struct input *in)
 {
 	static const uint8_t rnr_retries[] = { 1, 0, 2, RIG_FOR_EVER }, retries[] = { 2, 0, 7, 1 };
 	static const uint8_t mtus[] = { 3, 1, 2, 4 }, reads[] = { 4, 0, 1, 16 };
-	static const uint8_t types[4][2] = {
+	static const uint8_t types[][2] = {
 		{ QPT_RC, QPT_RC }, { QPT_UC, QPT_UC }, { QPT_UD, QPT_UD },
-		{ QPT_XRC_INI, QPT_XRC_TGT },
+		{ QPT_XRC_INI, QPT_XRC_TGT }, { QPT_DCI, QPT_DCT },
 	};
 	uint8_t a = take8(in), b = take8(in), c = take8(in);
+	unsigned type = c & 0x80 ? 4 : c & 3;
 
 	device.options.lets_bound_regions_go = c & 8;
 	if (c & 0x30) {
@@ -196,11 +208,10 @@ static struct rig_config config_take(struct input *in)
 		device.lid = RIG_LID;
 	}
 	return (struct rig_config){
-		.type = { types[c & 3][0], types[c & 3][1] },
-		.has_shared = c & 4 || (c & 3) == 3,
+		.type = { types[type][0], types[type][1] }, .has_shared = c & 4 || type >= 3,
 		.goes_by_lid = c & 0x20, .blocks_loopback = c & 0x40,
 		.rnr_retry = rnr_retries[a & 3], .retry = retries[a >> 2 & 3],
-		.psn = a & 16 ? 0xfffffe : 100, .is_to_itself = a & 32 && (c & 3) != 3,
+		.psn = a & 16 ? 0xfffffe : 100, .is_to_itself = a & 32 && type < 3,
 		.timeout = a & 64 ? 0 : a & 128 ? 31 : 14, .mtu = mtus[b & 3],
 		.max_rd = reads[b >> 2 & 3], .access = ALL_REMOTE & ~(uint32_t)(b >> 4),
 	};

@@ -21,6 +21,7 @@ enum {
 	RIG_SHARED = 16, RIG_WINDOWS = 4,
 	RIG_FOR_EVER = 7,		/* this rnr_retry is no number */
 	RIG_QKEY = 0x11111111, RIG_MLID = 0xc001,
+	RIG_RESPONDERS = 2,		/* that a DC target keeps */
 	RIG_LID = 7, RIG_PEER_LID = 9,	/* on InfiniBand */
 };
 
@@ -39,6 +40,7 @@ struct rig_memory {
 	uint8_t cqes[2][RIG_CQES * HW_WQEBB_BYTES];	/* the ring, and the next one */
 	uint8_t behind[RIG_MARGIN];
 };
+#define RIG_DC_KEY ((uint64_t)RIG_QKEY << 32)	/* stands where a Q_Key would */
 #define RIG_PAGES ((unsigned)((sizeof(struct rig_memory) + RIG_PAGE - 1) / RIG_PAGE))
 
 struct side {

@@ -135,6 +135,7 @@ static void side_check(const struct side *s)
 {
 	const struct rc_req *r = &s->qp->req;
 	const struct rc_answers *p = &s->qp->answers;
+	bool is_reliable = transport_of(s->qp)->is_reliable;
 	bool is_sent = r->sent_head == r->sent_tail && r->sq_next == r->sq_produced &&
 		       r->sq_done == r->sq_produced;
 
@@ -142,9 +143,18 @@ static void side_check(const struct side *s)
 		assert(is_sent && p->rq_consumed == p->rq_produced && !p->is_holding);
 	else if (s->qp->state == QP_SQE)
 		assert(is_sent);
-	else if (s->qp->state == QP_RTS &&
-		 (rig.config.timeout || !transport_of(s->qp)->is_reliable))
+	else if (s->qp->state == QP_RTS && (rig.config.timeout || !is_reliable))
 		assert(is_sent);
+}
+
+static unsigned holders_count(const struct emu_qp *qp)
+{
+	unsigned count = qp->answers.is_holding;
+
+	if (qp->type == QPT_DCT)
+		for (const struct emu_qp *dcr = qp->dct->oldest; dcr; dcr = dcr->dcr->newer)
+			count += dcr->answers.is_holding;
+	return count;
 }
 
 /* Who holds an entry of the shared queue is a QP, and holds one. */
@@ -156,7 +166,7 @@ static void shared_check(void)
 	for (unsigned i = 0; i < RIG_SHARED; i++)
 		held += srq->is_held[i];
 	for (unsigned i = 0; i < 2; i++)
-		holders += rig.side[i].qp->answers.is_holding;
+		holders += holders_count(rig.side[i].qp);
 	assert(held == holders && srq_posted(srq) < RIG_SHARED);
 }
 

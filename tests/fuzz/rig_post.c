@@ -210,6 +210,14 @@ static uint8_t *datagram_make(struct input *in, const struct side *s, uint8_t *a
 	return at + (choice & 1 ? MLX5_DATAGRAM_COMPACT_BYTES : sizeof av);
 }
 
+/* What a transport puts in front. */
+static uint8_t *way_make(struct input *in, const struct side *s, uint8_t *at)
+{
+	if (rig_is(QPT_XRC_INI))
+		return queue_make(in, at);
+	return rig_is(QPT_UD) || rig_is(QPT_DCI) ? datagram_make(in, s, at) : at;
+}
+
 /* What is done wrong with the control segment, by bit. */
 enum {
 	TWIST_OPCODE = 1, TWIST_DS = 2, TWIST_INDEX = 4, TWIST_QPN = 8, TWIST_OPMOD = 16,
@@ -277,10 +285,8 @@ void rig_do_post(struct input *in)
 
 	if (!s->qp->sq_blocks)
 		return;
-	if (rig_is(QPT_XRC_INI) && opcode != MLX5_OPCODE_UMR && opcode != MLX5_OPCODE_NOP)
-		end = queue_make(in, end);
-	if (rig_is(QPT_UD) && opcode != MLX5_OPCODE_UMR && opcode != MLX5_OPCODE_NOP)
-		end = datagram_make(in, s, end);
+	if (opcode != MLX5_OPCODE_UMR && opcode != MLX5_OPCODE_NOP)
+		end = way_make(in, s, end);
 	for (; *kind && *kind < SEG_READ_COUNT; kind++) {
 		end = segment_make(in, side, *kind, end, wqe + HW_WQE_BYTES_MAX);
 		if (*kind == SEG_UMR)
