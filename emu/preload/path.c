@@ -12,6 +12,7 @@
 #include "emu/preload/path.h"
 #include "emu/preload/shim.h"
 #include "emu/preload/tree.h"
+#include "emu/sysfs.h"
 
 #define TEXT_(x)	#x
 #define TEXT(x)		TEXT_(x)
@@ -40,7 +41,7 @@ static const struct path_row {
 	{ "/sys/class/infiniband",	RULE_BELOW,	PATH_TREE, "/class/infiniband" },
 	{ "/sys/class/infiniband_verbs", RULE_BELOW,	PATH_TREE, "/class/infiniband_verbs" },
 	{ "/sys/class/infiniband_",	RULE_BEGINS,	PATH_HIDDEN, NULL },
-	{ "/sys/devices/" PATH_PCI_BUS,	RULE_BELOW,	PATH_TREE, "/devices/" PATH_PCI_BUS },
+	{ "/sys/devices/" SYSFS_PCI_BUS,	RULE_BELOW,	PATH_TREE, "/devices/" SYSFS_PCI_BUS },
 };
 
 /* What follows @prefix in @path, or NULL.  Slashes of @path may be doubled. */

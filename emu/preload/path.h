@@ -10,10 +10,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Where the PCI function stands in sysfs.  No real bus has this domain. */
-#define PATH_PCI_BUS		"pcifffe:00"
-#define PATH_PCI_FUNCTION	"fffe:00:00.0"
-
 enum path_kind {
 	PATH_OTHER,		/* none of our business */
 	PATH_TREE,		/* a file of the emulated sysfs */

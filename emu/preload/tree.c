@@ -18,6 +18,7 @@
 #include "emu/preload/path.h"
 #include "emu/preload/real.h"
 #include "emu/preload/tree.h"
+#include "emu/sysfs.h"
 #include "include/base/cancel.h"
 #include "include/base/file_limit.h"
 
@@ -139,7 +140,7 @@ static int fill(const struct emu_identity *id, const char *path)
 
 	if (w.dir_fd < 0)
 		return -errno;
-	error = tree_describe(id, write_file, &w);
+	error = sysfs_describe(id, write_file, &w);
 	real()->close(w.dir_fd);
 	return error;
 }
@@ -149,7 +150,7 @@ static void discard(const struct emu_identity *id, const char *path)
 	struct writer w = { .dir_fd = real()->open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
 
 	if (w.dir_fd >= 0) {
-		tree_describe(id, remove_file, &w);
+		sysfs_describe(id, remove_file, &w);
 		real()->close(w.dir_fd);
 	}
 	rmdir(path);
@@ -194,7 +195,7 @@ int tree_make(const struct emu_identity *id, const char *base, char *out, unsign
 
 	if (error)
 		return error;
-	tree_describe(id, hash_file, &hash);
+	sysfs_describe(id, hash_file, &hash);
 	if (snprintf(out, bytes, "%s/%016" PRIx64, base, hash.value) >= (int)bytes)
 		return -ENAMETOOLONG;
 	return real()->stat(out, &st) ? build_and_rename(id, base, out) : 0;

@@ -18,12 +18,6 @@ struct emu_identity;
  * errno. */
 const char *tree_root(char *out, unsigned bytes);
 
-/* One file of the tree.  @text is its content, with @is_link the target of a symbolic link. */
-typedef int tree_emit_fn(void *ctx, const char *path, const char *text, bool is_link);
-
-/* Calls @emit for every file, in a fixed order, until one returns non-zero. */
-int tree_describe(const struct emu_identity *id, tree_emit_fn *emit, void *ctx);
-
 /* Makes the tree below @base, unless it is there; its path in @out.  0 or -errno */
 int tree_make(const struct emu_identity *id, const char *base, char *out, unsigned bytes);
 #endif

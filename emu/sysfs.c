@@ -14,18 +14,17 @@
 #include <string.h>
 #include <unistd.h>
 #include "emu/emu.h"
-#include "emu/preload/path.h"
-#include "emu/preload/tree.h"
+#include "emu/sysfs.h"
 #include "hw-models/profile.h"
 
-#define FUNCTION	"devices/" PATH_PCI_BUS "/" PATH_PCI_FUNCTION
-#define IBDEV		FUNCTION "/infiniband/" EMU_DEVICE_NAME
+#define FUNCTION	"devices/" SYSFS_PCI_BUS "/" SYSFS_PCI_FUNCTION
+#define IBDEV		SYSFS_IBDEV
 #define UVERBS		FUNCTION "/infiniband_verbs/" EMU_UVERBS_NAME
 #define PORT		IBDEV "/ports/1"
 
 struct teller {
 	const struct emu_identity *id;
-	tree_emit_fn *emit;
+	sysfs_emit_fn *emit;
 	void *ctx;
 	int error;
 };
@@ -75,8 +74,8 @@ static const struct { const char *path, *text; } fixed_files[] = {
 static const struct { const char *path, *target; } links[] = {
 	{ "class/infiniband/" EMU_DEVICE_NAME,		"../../" IBDEV },
 	{ "class/infiniband_verbs/" EMU_UVERBS_NAME,	"../../" UVERBS },
-	{ IBDEV "/device",				"../../../" PATH_PCI_FUNCTION },
-	{ UVERBS "/device",				"../../../" PATH_PCI_FUNCTION },
+	{ IBDEV "/device",				"../../../" SYSFS_PCI_FUNCTION },
+	{ UVERBS "/device",				"../../../" SYSFS_PCI_FUNCTION },
 };
 
 /* Never counted: the files are there because programs open all of them. */
@@ -216,7 +215,7 @@ static void tell_device(struct teller *t)
 	     is_infiniband ? "2: Polling" : "3: Disabled");
 }
 
-int tree_describe(const struct emu_identity *id, tree_emit_fn *emit, void *ctx)
+int sysfs_describe(const struct emu_identity *id, sysfs_emit_fn *emit, void *ctx)
 {
 	struct teller t = { .id = id, .emit = emit, .ctx = ctx };
 	char path[128];
