@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Receive work queues, and tables that spread packets over them.
+ * Receive work queues, and tables that spread packets over them.  Posting is in recv.c.
  *
  * Source: device-abi B.9, B.9.4, C.4, H.3; ibv_create_wq(3), ibv_create_rwq_ind_table(3).
  */
-#include <endian.h>
 #include <errno.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 #include <stdlib.h>
-#include "hw-models/hw.h"
 #include "hw-models/mlx5_wqe.h"
 #include "verbs/cmd.h"
 #include "verbs/event.h"
@@ -20,69 +18,6 @@
 #define RING_BYTES_MIN	64u
 /* What a parent domain's allocator is told, MLX5DV_RES_TYPE_RWQ. */
 #define RESOURCE_WQ	((uint64_t)RDMA_DRIVER_MLX5 << 32 | 2)
-
-/* --- posting --- */
-
-static struct mlx5_data *entry_at(const struct vb_ring *r, uint32_t index)
-{
-	return (struct mlx5_data *)(void *)(r->at + ((size_t)index << r->entry_shift));
-}
-
-/* Empty pieces are left out; a list that does not fill the entry has an end. */
-static void entry_fill(struct mlx5_data *d, const struct ibv_recv_wr *wr, uint32_t max_sge)
-{
-	uint32_t used = 0;
-
-	for (int i = 0; i < wr->num_sge; i++) {
-		const struct ibv_sge *sge = &wr->sg_list[i];
-
-		if (!sge->length)
-			continue;
-		d[used] = (struct mlx5_data){ { { 0 } } };
-		mlx5_data_set_byte_count(&d[used], sge->length & INT32_MAX);
-		mlx5_data_set_lkey(&d[used], sge->lkey);
-		mlx5_data_set_addr(&d[used], sge->addr);
-		used++;
-	}
-	if (used < max_sge) {
-		d[used] = (struct mlx5_data){ { { 0 } } };
-		mlx5_data_set_lkey(&d[used], HW_LKEY_END);
-	}
-}
-
-static int post_check(const struct vb_ring *r, const struct ibv_recv_wr *wr)
-{
-	uint32_t tail = atomic_load_explicit(&r->tail, memory_order_acquire);
-
-	if (r->head - tail >= r->max_post)
-		return ENOMEM;
-	return wr->num_sge < 0 || (uint32_t)wr->num_sge > r->max_sge ? EINVAL : 0;
-}
-
-static int post_recv(struct ibv_wq *wq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
-{
-	struct vb_wq *own = vb_wq_of(wq);
-	struct vb_ring *r = &own->ring;
-	int error = 0;
-
-	vb_lock(&r->lock);
-	for (; wr; wr = wr->next) {
-		uint32_t at = r->head & (r->entries - 1);
-
-		error = post_check(r, wr);
-		if (error) {
-			*bad_wr = wr;
-			break;
-		}
-		entry_fill(entry_at(r, at), wr, r->max_sge);
-		r->wr_id[at] = wr->wr_id;
-		r->head++;
-	}
-	/* The device reads entries up to what the record says. */
-	__atomic_store_n(own->record, htobe32(r->head & 0xffff), __ATOMIC_RELEASE);
-	vb_unlock(&r->lock);
-	return error;
-}
 
 /* --- making --- */
 
@@ -197,7 +132,7 @@ struct ibv_wq *vb_create_wq(struct ibv_context *context, struct ibv_wq_init_attr
 	}
 	wq->wq = (struct ibv_wq){
 		.context = context, .pd = wq_init_attr->pd, .cq = wq_init_attr->cq,
-		.wq_type = wq_init_attr->wq_type, .state = IBV_WQS_RESET, .post_recv = post_recv,
+		.wq_type = wq_init_attr->wq_type, .state = IBV_WQS_RESET, .post_recv = vb_post_wq_recv,
 	};
 	error = wq_begin(wq, wq_init_attr);
 	if (!error)
@@ -224,8 +159,7 @@ static void start_over(struct vb_wq *wq)
 {
 	forget_completions(wq);
 	vb_lock(&wq->ring.lock);
-	wq->ring.head = 0;
-	atomic_store(&wq->ring.tail, 0);
+	vb_ring_reset(&wq->ring);
 	wq->record[0] = wq->record[1] = 0;
 	vb_unlock(&wq->ring.lock);
 }
