@@ -7,6 +7,10 @@
  * Source: device-abi H.1.
  */
 #include <errno.h>
+#include <sys/socket.h>
+#include "emu/engine/engine.h"
+#include "emu/obj/event_desc.h"
+#include "emu/wire/wire.h"
 #include "tests/unit/dc_world.h"
 
 static void fill(uint8_t *at, uint32_t bytes, uint8_t seed)
@@ -521,7 +525,49 @@ Test(dc, destroying_a_target_ends_its_responders)
 	dc_failed(d, HW_RETRY_EXC);
 }
 
+/* The queue that an initiator may name at its creation gives it no receives to run out of. */
+Test(dc, an_initiator_has_no_last_receive)
+{
+	struct dc_world *d = dc_world_new();
+	struct initiator n = initiator_new(d);
+	struct target t = target_new(d);
+	struct event_async event;
+
+	n.s.qp->srq = t.srq;
+	dc_post(d, &n, &t, (struct dc_work){ .opcode = DC_WRITE, .bytes = 8, .key_error = 1 });
+	dc_pump(d, &n, 1);
+	dc_failed(d, HW_REM_ACCESS);
+	cr_assert_eq(n.s.qp->work & QP_WORK_FLUSH, 0);
+	cr_assert_eq(recv(d->w->async_fd, &event, sizeof event, MSG_DONTWAIT), -1);
+}
+
 /* --- packets of a broken peer --- */
+
+/* Each half takes its own sort only, whatever else fits. */
+Test(dc, requests_to_an_initiator_and_answers_to_a_target)
+{
+	struct dc_world *d = dc_world_new();
+	struct initiator n = initiator_new(d);
+	struct target t = target_new(d);
+	struct ib_packet p;
+
+	d->holds_answers = true;
+	dc_post(d, &n, &t, (struct dc_work){ .opcode = DC_WRITE, .bytes = 8 });
+	dc_post(d, &n, &t, (struct dc_work){ .opcode = DC_WRITE, .bytes = 8 });
+	dc_pump(d, &n, 1);
+	p = d->kept[1];
+	p.opcode = IB_DC | RC_SEND_ONLY;
+	p.dest_qpn = n.s.qp->qpn;
+	p.src_qpn = t.qp->qpn;
+	dc_deliver(d, &p);
+	expect_why(d->w, WHY_PACKET_TRANSPORT);
+	dc_none(d);
+	p = (struct ib_packet){ .opcode = IB_DC | RC_ACKNOWLEDGE, .dest_qpn = t.qp->qpn,
+		.src_qpn = 77, .packet_count = 1,
+		.extra = { .dc_key = DC_KEY, .dc_session = UINT64_MAX } };
+	dc_deliver(d, &p);
+	cr_assert_eq(t.qp->dct->count, 1);
+}
 
 static uint32_t random_next(void)
 {
@@ -546,7 +592,7 @@ static struct ib_packet packet_of_garbage(const struct dc_world *d, uint32_t des
 		.payload_bytes = random_next() % span->iov_len,
 		.extra = { .dc_key = random_next() & 1 ? DC_KEY : random_next(),
 			   .dc_session = random_next() % 8,
-			   .dc_first_psn = random_next() & 0xf0000003 },
+			   .dc_first_psn = random_next() & 0xf0000003, .sl = 0xff },
 	};
 
 	memcpy(p.sgid, d->w->dev.gid[0].raw, sizeof p.sgid);
@@ -585,6 +631,62 @@ Test(dc, garbage_changes_nothing)
 	dc_post(d, &n, &t, (struct dc_work){ .opcode = DC_WRITE, .bytes = 8 });
 	dc_pump(d, &n, 1);
 	dc_cqe(d, HW_CQE_REQ);
+}
+
+/* --- in the engine --- */
+
+static struct ib_packet arriving;
+
+static int receive_once(struct wire *wire, struct ib_packet *out)
+{
+	static bool was_taken;
+	bool is_there = !was_taken;
+
+	(void)wire;
+	was_taken = true;
+	*out = arriving;
+	return is_there;
+}
+
+static enum wire_sent send_full(struct wire *wire, const struct ib_packet *p)
+{
+	(void)wire;
+	(void)p;
+	return WIRE_FULL;
+}
+
+static void release_nothing(struct wire *wire)
+{
+	(void)wire;
+}
+
+static const struct wire_ops full_wire_ops = {
+	.name = "full", .send = send_full, .receive = receive_once, .release = release_nothing,
+	.packet_bytes_max = 4096,
+};
+
+/* A responder that waits for room on the wire is in a list of the engine. */
+Test(dc, the_engine_forgets_a_target_with_its_responders)
+{
+	struct dc_world *d = dc_world_new();
+	struct target t = target_new(d);
+	struct wire wire = { .ops = &full_wire_ops };
+	struct engine *e;
+	uint32_t events;
+
+	cr_assert_eq(engine_create(&d->w->dev, &wire, NULL, &e), 0);
+	arriving = (struct ib_packet){ .opcode = IB_DC | RC_READ_REQUEST, .packet_count = 1,
+		.mtu_bytes = 1024, .pkey = 0xffff, .dest_qpn = t.qp->qpn, .src_qpn = 0x123456,
+		.va = (uintptr_t)t.data, .rkey = t.mr->key, .dma_bytes = 8, .wants_ack = true,
+		.extra = { .dc_key = DC_KEY, .dc_session = 5 } };
+	memcpy(arriving.sgid, (uint8_t[16]){ 1 }, 16);
+	memcpy(arriving.dgid, d->w->dev.gid[0].raw, 16);
+	engine_run(e);
+	cr_assert_eq(t.qp->dct->count, 1);
+	cr_assert(t.qp->dct->oldest->is_blocked);
+	engine_qp_forget(e, t.qp);
+	cr_assert_eq(qp_destroy(&d->w->dev, t.qp, &events), 0);
+	engine_run(e);
 }
 
 /* --- the state of a target --- */
