@@ -5,6 +5,7 @@
  * Rules: device-abi E.2 (states), H.1 (DC); expected-statuses.md.
  */
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include "harness/check.h"
 #include "harness/dc.h"
@@ -349,6 +350,28 @@ CASE_EACH(dc, a_target_that_is_gone_is_silent)
 	talk_close(&t);
 }
 
+/* F.4: neither the first packet, nor one that is refused, is an event of the target. */
+Test(dc, nothing_that_happens_to_a_target_is_an_event)
+{
+	struct pollfd ready = { .events = POLLIN };
+	struct talk t;
+
+	talk_open(&t, ONE_THREAD);
+	check_works(&t, 0);
+	must_post_dc(&t, (struct dc_work){ .opcode = IBV_WR_RDMA_WRITE, .wr_id = 1, .bytes = 8,
+					   .rkey_error = 0x100 });
+	await_failed(&t, 1, IBV_WC_REM_ACCESS_ERR);
+	cr_assert_eq(dci_reset(&t.i), 0);
+	must_post_dc(&t, (struct dc_work){ .opcode = IBV_WR_RDMA_WRITE, .wr_id = 2, .bytes = 8,
+					   .key_error = 1 });
+	await_failed(&t, 2, IBV_WC_REM_ACCESS_ERR);
+	ready.fd = t.far.here.context->async_fd;
+	cr_assert_eq(poll(&ready, 1, 0), 0);
+	ready.fd = t.i.context->async_fd;
+	cr_assert_eq(poll(&ready, 1, 0), 0);
+	talk_close(&t);
+}
+
 /* --- commands --- */
 
 struct desk {
@@ -363,7 +386,7 @@ static void desk_open(struct desk *d)
 
 	cr_assert_eq(dc_host_open(&d->h, 0), 0);
 	dc_defaults(&opts);
-	ibv_query_gid(d->h.context, 1, GID_INDEX, &info.gid);
+	info.gid = dc_address(d->h.context);
 	cr_assert_eq(dci_open(&d->i, &opts, &info), 0);
 }
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """UCX over the device: its transports by verbs, by its own mlx5 driver, and its protocols above.
 
-UCX's rc_mlx5 and ud_mlx5 write work requests and ring doorbells themselves, so they tell whether
-the rings and pages are those of the hardware.  How fast it is is not judged.
+UCX's rc_mlx5, ud_mlx5 and dc_mlx5 write work requests and ring doorbells themselves, so they tell
+whether the rings and pages are those of the hardware.  How fast it is is not judged.
 """
 import concurrent.futures
 import os
@@ -29,11 +29,13 @@ TRANSPORTS = [
     ("rc_mlx5", "get", "bcopy", 64), ("rc_mlx5", "fadd", "short", 8),
     ("ud_mlx5", "am_lat", "bcopy", 64),
     ("dc_mlx5", "am_lat", "short", 8), ("dc_mlx5", "get", "bcopy", 64),
+    ("dc_mlx5", "am_bw", "zcopy", 4096), ("dc_mlx5", "fadd", "short", 8),
 ]
 # What UCX may choose from, test, bytes.
 PROTOCOLS = [
     ("rc_v,ud_v", "tag_lat", 8), ("rc_v,ud_v", "tag_bw", 100000), ("rc_x,ud_x", "tag_lat", 8),
-    ("rc_x,ud_x", "ucp_get", 4096), ("ud_v", "stream_bw", 4096),
+    ("rc_x,ud_x", "ucp_get", 4096), ("ud_v", "stream_bw", 4096), ("dc_x", "tag_lat", 8),
+    ("dc_x", "ucp_get", 4096),
 ]
 COUNT = ["-n", "100", "-w", "10"]
 

@@ -28,8 +28,7 @@ struct dc_host {
 
 /* What initiators know of it. */
 struct dc_info {
-	union ibv_gid gid;
-	uint16_t lid;
+	union ibv_gid gid;		/* or its LID, as end_path() takes it */
 	uint32_t dctn[DC_TARGETS_MAX];
 	uint32_t rkey;
 	uint64_t addr;
@@ -56,6 +55,9 @@ void dc_far_glance(struct dc_far *f, struct done *out);
 void dc_far_fill(struct dc_far *f, size_t offset, size_t bytes, uint64_t seed);
 int64_t dc_far_differs(struct dc_far *f, size_t offset, size_t bytes, uint64_t seed);
 uint64_t dc_far_word(struct dc_far *f, size_t offset);
+
+/* What its peers call the port. */
+union ibv_gid dc_address(struct ibv_context *context);
 
 /* A host in this thread, for cases about commands. */
 int dc_host_open(struct dc_host *h, unsigned targets);

@@ -15,14 +15,21 @@ enum { RECVS = 256 };
 
 /* --- a host --- */
 
-static void host_describe(const struct dc_host *h, struct dc_info *out)
+union ibv_gid dc_address(struct ibv_context *context)
 {
+	union ibv_gid gid = { 0 };
 	struct ibv_port_attr port;
 
-	*out = (struct dc_info){ .rkey = h->mr->rkey, .addr = (uintptr_t)h->buf };
-	ibv_query_gid(h->context, 1, GID_INDEX, &out->gid);
-	if (!ibv_query_port(h->context, 1, &port))
-		out->lid = port.lid;
+	if (!ibv_query_port(context, 1, &port) && port.link_layer == IBV_LINK_LAYER_INFINIBAND)
+		return end_lid_as_gid(port.lid);
+	ibv_query_gid(context, 1, GID_INDEX, &gid);
+	return gid;
+}
+
+static void host_describe(const struct dc_host *h, struct dc_info *out)
+{
+	*out = (struct dc_info){ .gid = dc_address(h->context), .rkey = h->mr->rkey,
+				 .addr = (uintptr_t)h->buf };
 	for (unsigned i = 0; i < DC_TARGETS_MAX; i++)
 		out->dctn[i] = h->target[i] ? h->target[i]->qp_num : 0;
 }
@@ -53,12 +60,14 @@ int dct_to_init(struct ibv_qp *qp)
 /* No destination: that is whoever comes. */
 int dct_to_rtr(struct ibv_qp *qp)
 {
+	union ibv_gid own = dc_address(qp->context);
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .min_rnr_timer = 1,
-		.ah_attr = { .is_global = 1, .port_num = 1,
-			     .grh = { .sgid_index = GID_INDEX, .hop_limit = 64 } },
+		.ah_attr = end_path(&own, GID_INDEX),
 	};
 
+	attr.ah_attr.dlid = 0;
+	memset(&attr.ah_attr.grh.dgid, 0, sizeof attr.ah_attr.grh.dgid);
 	return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_MIN_RNR_TIMER | IBV_QP_AV |
 			     IBV_QP_PATH_MTU);
 }

@@ -72,10 +72,7 @@ int dci_reset(struct dci *i)
 
 static struct ibv_ah *ah_create(struct dci *i, const struct dc_info *info)
 {
-	struct ibv_ah_attr attr = {
-		.is_global = 1, .port_num = 1, .dlid = info->lid,
-		.grh = { .dgid = info->gid, .sgid_index = GID_INDEX, .hop_limit = 64 },
-	};
+	struct ibv_ah_attr attr = end_path(&info->gid, GID_INDEX);
 
 	return ibv_create_ah(i->pd, &attr);
 }
