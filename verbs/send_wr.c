@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The builder interface, ibv_wr_*: the ring's lock is held from start to complete or abort.
+ *
+ * A request stays open until the next one begins, so its setters may come in any order; the first
+ * error makes all calls up to the end do nothing, and then nothing of them is posted.
+ *
+ * Source: ibv_wr_post(3); device-abi C.1 to C.3.
+ */
+#include <stdlib.h>
+#include "verbs/build.h"
+#include "verbs/wqe.h"
+
+struct vb_build {
+	struct wqe w;			/* the open request */
+	struct wqe last;		/* the last closed one */
+	uint64_t wr_id;
+	unsigned flags;
+	bool is_open, is_inline;
+	int error;
+	/* As it was at start. */
+	uint32_t head, produced;
+	uint8_t fence;
+};
+
+static struct vb_qp *of(struct ibv_qp_ex *ex)
+{
+	return (struct vb_qp *)ex;
+}
+
+static inline void close_open(struct vb_qp *qp, struct vb_build *b)
+{
+	if (!b->is_open)
+		return;
+	wqe_close(qp, &b->w, b->wr_id, b->flags);
+	b->last = b->w;
+	b->is_open = false;
+}
+
+/* Begins a request; NULL: there was an error, do nothing. */
+static inline struct wqe *begin(struct ibv_qp_ex *ex, uint8_t opcode)
+{
+	struct vb_qp *qp = of(ex);
+	struct vb_build *b = qp->build;
+
+	if (__builtin_expect(b->error, 0))
+		return NULL;
+	close_open(qp, b);
+	if (__builtin_expect(vb_ring_is_full(&qp->sq, 1) || !qp->may_send, 0)) {
+		b->error = ENOMEM;
+		return NULL;
+	}
+	wqe_open(qp, &b->w, opcode);
+	b->is_open = true;
+	b->is_inline = false;
+	b->wr_id = ex->wr_id;
+	b->flags = ex->wr_flags;
+	return &b->w;
+}
+
+/* The open request, or NULL. */
+static inline struct wqe *open_request(struct vb_qp *qp)
+{
+	return __builtin_expect(qp->build->error || !qp->build->is_open, 0) ? NULL : &qp->build->w;
+}
+
+/* --- operations --- */
+
+static void wr_send(struct ibv_qp_ex *ex)
+{
+	begin(ex, MLX5_OPCODE_SEND);
+}
+
+static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm_data)
+{
+	struct wqe *w = begin(ex, MLX5_OPCODE_SEND_IMM);
+
+	if (w)
+		w->imm = imm_data;
+}
+
+static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
+{
+	struct wqe *w = begin(ex, MLX5_OPCODE_SEND_INVAL);
+
+	if (w)
+		w->imm = htobe32(invalidate_rkey);
+}
+
+static inline struct wqe *begin_remote(struct ibv_qp_ex *ex, uint8_t opcode, uint32_t rkey,
+				       uint64_t remote_addr)
+{
+	struct wqe *w = begin(ex, opcode);
+
+	if (w)
+		wqe_raddr(of(ex), w, remote_addr, rkey);
+	return w;
+}
+
+static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr)
+{
+	begin_remote(ex, MLX5_OPCODE_RDMA_WRITE, rkey, remote_addr);
+}
+
+static void wr_rdma_write_imm(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+			      __be32 imm_data)
+{
+	struct wqe *w = begin_remote(ex, MLX5_OPCODE_RDMA_WRITE_IMM, rkey, remote_addr);
+
+	if (w)
+		w->imm = imm_data;
+}
+
+static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr)
+{
+	begin_remote(ex, MLX5_OPCODE_RDMA_READ, rkey, remote_addr);
+}
+
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+			      uint64_t compare, uint64_t swap)
+{
+	struct wqe *w = begin_remote(ex, MLX5_OPCODE_ATOMIC_CS, rkey, remote_addr);
+
+	if (w)
+		wqe_atomic(of(ex), w, swap, compare);
+}
+
+static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+				uint64_t add)
+{
+	struct wqe *w = begin_remote(ex, MLX5_OPCODE_ATOMIC_FA, rkey, remote_addr);
+
+	if (w)
+		wqe_atomic(of(ex), w, add, 0);
+}
+
+static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
+{
+	struct wqe *w = begin(ex, MLX5_OPCODE_UMR);
+
+	if (w)
+		vb_wqe_local_inv(of(ex), w, invalidate_rkey);
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
+		       const struct ibv_mw_bind_info *info)
+{
+	struct wqe *w = begin(ex, MLX5_OPCODE_UMR);
+
+	if (w)
+		of(ex)->build->error = vb_wqe_bind(of(ex), w, IBV_MW_TYPE_2, mw->rkey, rkey, info);
+}
+
+/* --- setters --- */
+
+static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *list)
+{
+	struct vb_qp *qp = of(ex);
+	struct wqe *w = open_request(qp);
+
+	if (!w)
+		return;
+	if (num_sge > qp->sq.max_sge) {
+		qp->build->error = ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < num_sge; i++)
+		wqe_data(qp, w, list[i].addr, list[i].length, list[i].lkey);
+}
+
+static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
+{
+	struct wqe *w = open_request(of(ex));
+
+	if (w)
+		wqe_data(of(ex), w, addr, length, lkey);
+}
+
+static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
+				    const struct ibv_data_buf *list)
+{
+	struct vb_qp *qp = of(ex);
+	struct wqe *w = open_request(qp);
+	struct wqe_inline in;
+	int error = 0;
+
+	if (!w)
+		return;
+	wqe_inline_begin(w, &in);
+	for (size_t i = 0; i < num_buf && !error; i++)
+		error = wqe_inline_add(qp, &in, list[i].addr, list[i].length);
+	wqe_inline_end(qp, w, &in);
+	qp->build->is_inline = true;
+	qp->build->error = error;
+}
+
+static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
+{
+	struct ibv_data_buf one = { .addr = addr, .length = length };
+
+	wr_set_inline_data_list(ex, 1, &one);
+}
+
+static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t remote_qpn,
+			   uint32_t remote_qkey)
+{
+	struct wqe *w = open_request(of(ex));
+	struct mlx5_datagram av;
+
+	if (!w)
+		return;
+	wqe_address(ah, remote_qpn, remote_qkey, &av);
+	wqe_prefix(of(ex), w, &av);
+}
+
+static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
+{
+	struct wqe *w = open_request(of(ex));
+	struct mlx5_xrc xrc = { { { 0 } } };
+
+	if (!w)
+		return;
+	mlx5_xrc_set_srqn(&xrc, remote_srqn & 0xffffff);
+	wqe_prefix(of(ex), w, &xrc);
+}
+
+/* --- a batch --- */
+
+static void wr_start(struct ibv_qp_ex *ex)
+{
+	struct vb_qp *qp = of(ex);
+	struct vb_build *b = qp->build;
+
+	vb_lock(&qp->sq.lock);
+	b->is_open = false;
+	b->error = 0;
+	b->head = qp->sq.head;
+	b->produced = qp->sq.produced;
+	b->fence = qp->fence;
+}
+
+static void roll_back(struct vb_qp *qp)
+{
+	struct vb_build *b = qp->build;
+
+	qp->sq.head = b->head;
+	qp->sq.produced = b->produced;
+	qp->fence = b->fence;
+	b->is_open = false;
+	vb_unlock(&qp->sq.lock);
+}
+
+static int wr_complete(struct ibv_qp_ex *ex)
+{
+	struct vb_qp *qp = of(ex);
+	struct vb_build *b = qp->build;
+	bool has_posted;
+
+	if (b->error) {
+		roll_back(qp);
+		return b->error;
+	}
+	close_open(qp, b);
+	has_posted = qp->sq.head != b->head;
+	if (has_posted)
+		vb_send_ring(qp, &b->last, b->is_inline && qp->sq.head - b->head == 1);
+	vb_unlock(&qp->sq.lock);
+	if (has_posted && qp->rang)
+		qp->rang(ex->qp_base.qp_num);
+	return 0;
+}
+
+static void wr_abort(struct ibv_qp_ex *ex)
+{
+	roll_back(of(ex));
+}
+
+/* --- which of them a QP has --- */
+
+#define OPS_SEND	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
+#define OPS_UC		(OPS_SEND | IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_RDMA_WRITE | \
+			 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_LOCAL_INV | \
+			 IBV_QP_EX_WITH_BIND_MW)
+#define OPS_RC		(OPS_UC | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | \
+			 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+
+uint64_t vb_build_ops_of(enum ibv_qp_type type)
+{
+	switch (type) {
+	case IBV_QPT_RC:
+	case IBV_QPT_XRC_SEND:
+		return OPS_RC;
+	case IBV_QPT_UC:
+		return OPS_UC;
+	case IBV_QPT_UD:
+		return OPS_SEND;
+	case IBV_QPT_RAW_PACKET:
+		return IBV_QP_EX_WITH_SEND;
+	default:
+		return 0;
+	}
+}
+
+static void setters_fill(struct ibv_qp_ex *ex, enum ibv_qp_type type)
+{
+	ex->wr_start = wr_start;
+	ex->wr_complete = wr_complete;
+	ex->wr_abort = wr_abort;
+	ex->wr_set_sge = wr_set_sge;
+	ex->wr_set_sge_list = wr_set_sge_list;
+	ex->wr_set_inline_data = wr_set_inline_data;
+	ex->wr_set_inline_data_list = wr_set_inline_data_list;
+	if (type == IBV_QPT_UD)
+		ex->wr_set_ud_addr = wr_set_ud_addr;
+	if (type == IBV_QPT_XRC_SEND)
+		ex->wr_set_xrc_srqn = wr_set_xrc_srqn;
+}
+
+int vb_build_begin(struct vb_qp *qp, uint64_t ops)
+{
+	struct ibv_qp_ex *ex = &qp->ex;
+
+	if (ops & ~vb_build_ops_of(qp->type))
+		return EOPNOTSUPP;
+	qp->build = calloc(1, sizeof *qp->build);
+	if (!qp->build)
+		return ENOMEM;
+	setters_fill(ex, qp->type);
+#define WITH(flag, function) \
+	if (ops & IBV_QP_EX_WITH_##flag) ex->function = function
+	WITH(SEND, wr_send);
+	WITH(SEND_WITH_IMM, wr_send_imm);
+	WITH(SEND_WITH_INV, wr_send_inv);
+	WITH(RDMA_WRITE, wr_rdma_write);
+	WITH(RDMA_WRITE_WITH_IMM, wr_rdma_write_imm);
+	WITH(RDMA_READ, wr_rdma_read);
+	WITH(ATOMIC_CMP_AND_SWP, wr_atomic_cmp_swp);
+	WITH(ATOMIC_FETCH_AND_ADD, wr_atomic_fetch_add);
+	WITH(LOCAL_INV, wr_local_inv);
+	WITH(BIND_MW, wr_bind_mw);
+#undef WITH
+	return 0;
+}
+
+void vb_build_end(struct vb_qp *qp)
+{
+	free(qp->build);
+}
