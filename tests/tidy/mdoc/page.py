@@ -7,7 +7,7 @@ import shlex
 ESCAPES = (("\\e", "\\"), ("\\&", ""), ("\\-", "-"), ("\\(dq", '"'), ("\\(aq", "'"),
            ("\\(ga", "`"), ("\\(ti", "~"), ("\\(ha", "^"))
 # A type, a name, arguments.
-PROTOTYPE = re.compile(r"^((?:[A-Za-z]\w*[ *]+)+)(\w+)\(([^;{]*)\);", re.MULTILINE)
+PROTOTYPE = re.compile(r"^((?:[A-Za-z_]\w*[ *]+)+)(\w+)\(([^;{]*)\);", re.MULTILINE)
 
 
 def plain(text):
