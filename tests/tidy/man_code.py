@@ -55,12 +55,13 @@ static uint64_t remote_addr;
 static void *buf;
 static size_t size;
 """
-FLAGS = ("-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function",
-         "-Wno-unused-variable", "-Wno-unused-parameter", "-Wno-unused-but-set-variable",
-         "-Wno-redundant-decls", "-Wno-missing-field-initializers", "-Wno-ignored-attributes",
-         "-x", "c", "-")
+FLAGS = ("-fsyntax-only", "-fno-diagnostics-show-caret", "-Wall", "-Wextra", "-Werror",
+         "-Wno-unused-function", "-Wno-unused-variable", "-Wno-unused-parameter",
+         "-Wno-unused-but-set-variable", "-Wno-redundant-decls",
+         "-Wno-missing-field-initializers", "-Wno-ignored-attributes", "-x", "c", "-")
 STRUCTURE = re.compile(r"^(struct|union)\s+(\w+)\s*\{\n(.*?)^\};", re.MULTILINE | re.DOTALL)
-MEMBER = re.compile(r"(\w+)\s*(?:\[[^]]*\])*\s*(?=[;,])|\(\*(\w+)\)\s*\(")
+FUNCTION_POINTER = re.compile(r"\(\*(\w+)\)\s*\([^)]*\)")
+MEMBER = re.compile(r"(\w+)\s*(?:\[[^]]*\])*\s*(?=[;,])")
 
 
 def mark(line, path):
@@ -80,9 +81,10 @@ def prototypes(page, macros):
 def members(body):
     """Names of the members, but of nested structures only the outermost name."""
     body = re.sub(r"/\*.*?\*/", "", body, flags=re.DOTALL)
+    body = FUNCTION_POINTER.sub(r"\1", body)
     while re.search(r"\{[^{}]*\}", body):
         body = re.sub(r"\{[^{}]*\}", "", body)
-    return [a or b for a, b in MEMBER.findall(body) if (a or b) not in ("struct", "union")]
+    return [name for name in MEMBER.findall(body) if name not in ("struct", "union")]
 
 
 def structures(page):
