@@ -41,7 +41,7 @@ def declared_functions(root):
     for line in preprocess(root).splitlines():
         mark = MARK.match(line)
         if mark:
-            of_verbs = pathlib.Path(mark[1]).parent.name == "infiniband"
+            of_verbs = "infiniband" in pathlib.Path(mark[1]).parts
         elif of_verbs:
             lines.append(line)
     text = without_bodies("\n".join(lines))
