@@ -10,6 +10,7 @@ Pages of FOLDERs count as if they were in man/: to look at pages of another work
   names     each public function of the header and of the library's map has a page or an alias
             (man/aliases.txt), and each name of a page is one of both and has a prototype there
   links     .Xr to one of our functions leads to a page or an alias
+  reasons   each WHY_ of a page is one of emu/diag/why.def
   errno     what .Er names, and what looks like it, is an errno of this system
 """
 import errno
@@ -22,6 +23,7 @@ from mdoc import header
 from mdoc.page import Page, words
 
 SECTIONS = ("NAME", "SYNOPSIS", "DESCRIPTION", "RETURN VALUES", "ERRORS", "SEE ALSO", "STANDARDS")
+REASONS = "emu/diag/why.def"
 # Begins like an errno and is none.
 NO_ERRNO = {"EXAMPLES", "ERRORS", "ENVIRONMENT", "EXIT", "ETHERNET"}
 KNOWN_ERRNOS = {name for name in dir(errno) if name.startswith("E")}
@@ -91,6 +93,13 @@ def link_problems(page, known):
             yield "%s:%d: %s(%s) is no page" % (page.path.name, number, *link.groups())
 
 
+def reason_problems(page, reasons):
+    for number, _, line in page.walk():
+        for name in re.findall(r"\bWHY_(\w+)", line):
+            if name not in reasons:
+                yield "%s:%d: there is no reason WHY_%s" % (page.path.name, number, name)
+
+
 def errno_problems(page):
     for number, _, line in page.walk():
         asked = set(re.findall(r"(?<![\w\\])E[A-Z]{3,}[0-9A-Z]*\b(?!_)", line)) - NO_ERRNO
@@ -114,8 +123,11 @@ def main():
     problems = mandoc_problems(paths.values())
     known = {(page.name, page.section) for page in pages}
     known |= {(alias, "3") for alias, target in aliases.items() if target != "-"}
+    reasons = set(re.findall(r"^WHY\((\w+),", (root / REASONS).read_text(encoding="utf-8"),
+                             re.MULTILINE))
     for page in pages:
-        problems += [*errno_problems(page), *link_problems(page, known)]
+        problems += [*errno_problems(page), *link_problems(page, known),
+                     *reason_problems(page, reasons)]
     for page in functions:
         problems += [*section_problems(page), *page_name_problems(page, aliases, public)]
     problems += completeness_problems(functions, aliases, public)

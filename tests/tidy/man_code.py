@@ -8,6 +8,7 @@ status is 1 if it says anything.  Only pages of section 3 and 7 are looked at.
   prototypes  are declared again behind the header, which must not conflict; where the header
               has a macro of that name, it is called with what the prototype says instead
   structures  of SYNOPSIS and DESCRIPTION have each member where the header has it, of its type
+  names       of constants, and of structures that .Vt marks, exist
   examples    compile without warnings.  A block with a line "{" is made of whole functions;
               any other is the inside of a function in which the usual objects exist (PRELUDE)
 """
@@ -59,6 +60,10 @@ FLAGS = ("-fsyntax-only", "-fno-diagnostics-show-caret", "-Wall", "-Wextra", "-W
          "-Wno-unused-function", "-Wno-unused-variable", "-Wno-unused-parameter",
          "-Wno-unused-but-set-variable", "-Wno-redundant-decls",
          "-Wno-missing-field-initializers", "-Wno-ignored-attributes", "-x", "c", "-")
+CONSTANT = re.compile(r"(?<![\w$])IBV_[A-Z0-9_]*[A-Z0-9](?![\w*])")
+TYPE = re.compile(r"\.(?:It )?Vt (struct|union|enum) (\w+)")
+# Not of the header, but of the environment.
+VARIABLES = {"IBV_FORK_SAFE"}
 STRUCTURE = re.compile(r"^(struct|union)\s+(\w+)\s*\{\n(.*?)^\};", re.MULTILINE | re.DOTALL)
 FUNCTION_POINTER = re.compile(r"\(\*(\w+)\)\s*\([^)]*\)")
 MEMBER = re.compile(r"(\w+)\s*(?:\[[^]]*\])*\s*(?=[;,])")
@@ -76,6 +81,17 @@ def prototypes(page, macros):
             yield "static %s call_%d(%s) { %s }" % (one.type, number, arguments, one.call())
         else:
             yield one.prototype()
+
+
+def names(page):
+    yield "static void names(void)\n{"
+    for number, section, line in page.walk():
+        found = set(CONSTANT.findall(line)) - VARIABLES if section != "NAME" else ()
+        types = ["%s %s" % match for match in TYPE.findall(line)]
+        for name in [*sorted(found), *types]:
+            if not line.startswith((".Dt", ".\\\"")):
+                yield "%s\n(void)sizeof(%s);" % (mark(number, page.path), name)
+    yield "}"
 
 
 def members(body):
@@ -122,8 +138,8 @@ def examples(page):
 
 def check(root, page, macros):
     """What the compiler says of a page; nothing if all is well."""
-    code = "\n".join([PRELUDE, *prototypes(page, macros), *structures(page), OBJECTS,
-                      *examples(page), ""])
+    code = "\n".join([PRELUDE, *prototypes(page, macros), *structures(page), *names(page),
+                      OBJECTS, *examples(page), ""])
     done = subprocess.run([*header.compiler(root), *FLAGS], input=code, text=True,
                           capture_output=True, check=False)
     return done.stderr if done.returncode else ""
