@@ -58,8 +58,10 @@ int vb_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values
 	uint64_t cycles;
 	uint8_t *page;
 
+	if (wanted & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
+		return EINVAL;
 	values->comp_mask = 0;
-	if (!(wanted & IBV_VALUES_MASK_RAW_CLOCK))
+	if (!wanted)
 		return 0;
 	page = page_of(c, &c->core_clock_page, MAP_CORE_CLOCK);
 	if (!page)

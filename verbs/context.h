@@ -128,6 +128,23 @@ static inline struct vb_td *vb_td_of(const struct ibv_pd *pd)
 	return vb_pd_of(pd)->td;
 }
 
+/* A queue is on @pd, or no longer: a parent domain outlives its queues.  NULL does nothing. */
+static inline void vb_parent_count(struct ibv_pd *pd, int by)
+{
+	if (pd && vb_pd_of(pd)->protection)
+		vb_pd_of(pd)->users += (unsigned)by;
+}
+
+static inline void vb_parent_hold(struct ibv_pd *pd)
+{
+	vb_parent_count(pd, 1);
+}
+
+static inline void vb_parent_release(struct ibv_pd *pd)
+{
+	vb_parent_count(pd, -1);
+}
+
 /* --- table.c: user indexes --- */
 /* Gives @queue an index.  ENOMEM */
 int vb_queue_add(struct vb_context *c, struct vb_queue *queue);

@@ -101,6 +101,7 @@ static void cq_free(struct vb_cq *cq)
 {
 	vb_record_free(cq->context, cq->record);
 	vb_buf_free(&cq->buf);
+	vb_parent_release(cq->parent_domain);
 	vb_event_state_end(&cq->cq.mutex, &cq->cq.cond);
 	free(cq);
 }
@@ -118,6 +119,7 @@ static void cq_fill(struct vb_cq *cq, struct vb_context *c, const struct ibv_cq_
 	cq->arm_uar = &c->arm_uar;
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD)
 		cq->parent_domain = attr->parent_domain;
+	vb_parent_hold(cq->parent_domain);
 	cq->cq.context = &c->base.context;
 	cq->cq.channel = attr->channel;
 	cq->cq.cq_context = attr->cq_context;

@@ -18,7 +18,6 @@
 #include "verbs/qp.h"
 #include "verbs/xrcd.h"
 
-#define NO_USER_INDEX	0xffffffu
 #define WQE_BYTES_MAX	(63u * MLX5_UNIT_BYTES)	/* its length has six bits of units */
 #define RQ_BYTES_MIN	64u
 
@@ -235,9 +234,9 @@ static int qp_ask(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 		.buf_addr = (uintptr_t)qp->buf.at, .db_addr = (uintptr_t)qp->record,
 		.sq_wqe_count = qp->sq.entries, .rq_wqe_count = qp->rq.entries,
 		.rq_wqe_shift = qp->rq.entries ? qp->rq.entry_shift : 0,
-		.flags = qp->reg ? MLX5_QP_FLAG_UAR_PAGE_INDEX : 0,
-		.uidx = qp->is_listed ? qp->queue.user_index : NO_USER_INDEX,
-		.bfreg_index = qp->reg ? qp->reg->page_id : 0,
+		.flags = MLX5_QP_FLAG_UAR_PAGE_INDEX,
+		.uidx = qp->queue.user_index,
+		.bfreg_index = qp->reg->page_id,
 		.sq_buf_addr = (uintptr_t)qp->sq_buf.at,
 	};
 
@@ -252,15 +251,14 @@ static int qp_begin(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 		error = rings_alloc(qp);
 	if (!error && attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		error = vb_build_begin(qp, attr->send_ops_flags);
-	if (!error && qp->type != IBV_QPT_XRC_RECV) {
+	if (!error)
 		error = vb_queue_add(qp->context, &qp->queue);
-		qp->is_listed = !error;
-		qp->reg = error ? NULL : vb_register_for(qp->context, qp->pd ? vb_td_of(&qp->pd->pd) :
-							 NULL);
-		if (!error && !qp->reg)
-			error = ENOMEM;
-	}
-	return error ? error : qp_ask(qp, attr);
+	if (error)
+		return error;
+	qp->is_listed = true;
+	/* A target QP never rings, but the device wants to know where. */
+	qp->reg = vb_register_for(qp->context, qp->pd ? vb_td_of(&qp->pd->pd) : NULL);
+	return qp->reg ? qp_ask(qp, attr) : ENOMEM;
 }
 
 static void qp_free(struct vb_qp *qp)
@@ -273,6 +271,7 @@ static void qp_free(struct vb_qp *qp)
 	vb_ring_free(&qp->sq);
 	vb_ring_free(&qp->rq);
 	vb_build_end(qp);
+	vb_parent_release(qp->pd ? &qp->pd->pd : NULL);
 	vb_event_state_end(&vb_qp_base(qp)->mutex, &vb_qp_base(qp)->cond);
 	free(qp);
 }
@@ -304,6 +303,7 @@ static struct vb_qp *qp_new(struct ibv_context *context, const struct ibv_qp_ini
 	qp->context = vb_context_of(context);
 	qp->type = attr->qp_type;
 	qp->pd = attr->pd ? vb_pd_of(attr->pd) : NULL;
+	vb_parent_hold(attr->pd);
 	qp->srq = attr->srq ? vb_srq_of(attr->srq) : NULL;
 	qp->signals_all = attr->sq_sig_all;
 	vb_event_state_begin(&base->mutex, &base->cond);

@@ -101,6 +101,7 @@ static void srq_free(struct vb_context *c, struct vb_srq *srq, bool is_listed)
 	vb_record_free(c, srq->record);
 	vb_buf_free(&srq->buf);
 	vb_ring_free(&srq->ring);
+	vb_parent_release(srq->srq.pd);
 	vb_event_state_end(&srq->srq.mutex, &srq->srq.cond);
 	free(srq);
 }
@@ -151,6 +152,7 @@ static struct vb_srq *srq_new(struct ibv_context *context, const struct ibv_srq_
 	srq->srq.context = context;
 	srq->srq.srq_context = attr->srq_context;
 	srq->srq.pd = attr->pd;
+	vb_parent_hold(attr->pd);
 	srq_size(srq, &attr->attr);
 	return srq;
 }

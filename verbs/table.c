@@ -11,15 +11,21 @@
 
 #define BLOCK		16384u
 #define BLOCKS		1024u
+#define NO_INDEX	0xffffffu	/* means that a queue has none */
 
 /* The first free place of block @b at or behind @from, in a circle; there is one. */
 static uint32_t find_free(const struct vb_context *c, uint32_t b, uint32_t from)
 {
 	uint32_t i = from;
 
-	while (c->queue_block[b][i % BLOCK])
+	while (c->queue_block[b][i % BLOCK] || b * BLOCK + i % BLOCK == NO_INDEX)
 		i++;
 	return i % BLOCK;
+}
+
+static uint32_t block_room(uint32_t b)
+{
+	return b == NO_INDEX / BLOCK ? BLOCK - 1 : BLOCK;
 }
 
 /* The block that had room last, or another one, made if need be; BLOCKS: there is none. */
@@ -30,7 +36,7 @@ static uint32_t block_with_room(struct vb_context *c)
 	for (uint32_t n = 0; n < BLOCKS; n++) {
 		uint32_t b = (c->table_hint / BLOCK + n) % BLOCKS;
 
-		if (c->queue_block[b] && c->queues_in[b] == BLOCK)
+		if (c->queue_block[b] && c->queues_in[b] == block_room(b))
 			continue;
 		if (c->queue_block[b])
 			return b;

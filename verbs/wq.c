@@ -52,6 +52,7 @@ static void memory_free(struct vb_wq *wq)
 	vb_record_free(vb_context_of(wq->wq.context), wq->record);
 	vb_buf_free(&wq->buf);
 	vb_ring_free(&wq->ring);
+	vb_parent_release(wq->wq.pd);
 }
 
 /* What is there when it fails is freed by memory_free(). */
@@ -109,6 +110,7 @@ static int wq_begin(struct vb_wq *wq, struct ibv_wq_init_attr *attr)
 	struct vb_td *td = vb_td_of(attr->pd);
 	int error = memory_alloc(wq, attr);
 
+	vb_parent_hold(attr->pd);
 	wq->ring.lock.is_unneeded = td && !td->is_shared;
 	wq->queue.kind = VB_WQ;
 	if (!error)

@@ -11,8 +11,10 @@
 
 /*
  * A pointer in a structure of the kernel has 8 bytes whatever the size of an address.  Defined
- * before the kernel's header, so that programs get pointers there and not numbers.
+ * before the kernel's header, so that programs get pointers there and not numbers; a program that
+ * included that one first has the numbers.
  */
+#undef RDMA_UAPI_PTR
 #if UINTPTR_MAX == UINT64_MAX
 #define RDMA_UAPI_PTR(_type, _name)            \
 	union {                                \
