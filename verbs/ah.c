@@ -19,7 +19,7 @@
 #include "verbs/foreign.h"
 #include "verbs/ops.h"
 
-/* What the hardware calls a rate; 0 does not limit, and where it has none the next higher is taken. */
+/* What the hardware calls a rate; 0 does not limit.  Where it has none the next higher is taken. */
 static const uint8_t hardware_rates[] = {
 	[IBV_RATE_2_5_GBPS] = 7, [IBV_RATE_10_GBPS] = 8, [IBV_RATE_30_GBPS] = 9,
 	[IBV_RATE_5_GBPS] = 10, [IBV_RATE_20_GBPS] = 11, [IBV_RATE_40_GBPS] = 12,

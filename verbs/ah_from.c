@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Addresses found out from something else: the way back from a received datagram, and the MAC address
- * behind a GID.
+ * Addresses found out from something else: the way back from a received datagram, and the MAC
+ * address behind a GID.
  *
- * In front of a datagram's data are 40 bytes for its global header.  RoCE v2 over IPv4 has only 20 of
- * them, which lie at the end, and what is in front of them may be anything.
+ * In front of a datagram's data are 40 bytes for its global header.  RoCE v2 over IPv4 has only 20
+ * of them, which lie at the end, and what is in front of them may be anything.
  *
  * Source: inventory AH-3, AH-5, AH-6.
  */

@@ -2,8 +2,8 @@
 /*
  * Memory that the device reads by itself: rings and doorbell records.
  *
- * It must not be shared with a forked child by copy-on-write, see fork.c.  A parent domain may bring
- * an allocator of its own; whatever that gives is taken as it is.
+ * It must not be shared with a forked child by copy-on-write, see fork.c.  A parent domain may
+ * bring an allocator of its own; whatever that gives is taken as it is.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -46,7 +46,8 @@ int vb_buf_alloc(struct vb_buf *b, struct ibv_pd *pd, size_t bytes, uint64_t res
 	*b = (struct vb_buf){ .bytes = round_up(bytes, page_bytes()),
 			      .resource_type = resource_type };
 	if (domain && domain->alloc) {
-		b->at = domain->alloc(pd, domain->pd_context, b->bytes, page_bytes(), resource_type);
+		b->at = domain->alloc(pd, domain->pd_context, b->bytes, page_bytes(),
+				      resource_type);
 		if (!b->at)
 			return ENOMEM;
 		if (b->at != IBV_ALLOCATOR_USE_DEFAULT)

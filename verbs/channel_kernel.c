@@ -29,9 +29,11 @@
 #define TEXT_BYTES	128
 
 /* First and last number of the parts of one family. */
-static const struct { uint16_t first, last; } parts[] = {
-	{ 0x1011, 0x1025 },		/* Connect-IB, ConnectX-4 to 8 and their functions */
-	{ 0xa2d2, 0xa2d3 }, { 0xa2d6, 0xa2d6 }, { 0xa2dc, 0xa2dc }, { 0xa2df, 0xa2df }, /* BlueField */
+static const struct { uint16_t first, last;
+} parts[] = {
+	{ 0x1011, 0x1025 }, /* Connect-IB, ConnectX-4 to 8 and their functions */
+	{ 0xa2d2, 0xa2d3 }, { 0xa2d6, 0xa2d6 },
+	{ 0xa2dc, 0xa2dc }, { 0xa2df, 0xa2df }, /* BlueField */
 };
 
 static const char *sysfs(void)
@@ -91,7 +93,8 @@ static uint64_t guid_read(const char *folder, const char *name)
 	if (text_read(folder, name, text, sizeof text) < 0 ||
 	    sscanf(text, "%4x:%4x:%4x:%4x", &part[0], &part[1], &part[2], &part[3]) != 4)
 		return 0;
-	return (uint64_t)part[0] << 48 | (uint64_t)part[1] << 32 | (uint64_t)part[2] << 16 | part[3];
+	return (uint64_t)part[0] << 48 | (uint64_t)part[1] << 32 | (uint64_t)part[2] << 16 |
+	       part[3];
 }
 
 static bool part_is_known(const struct channel_device *d)
@@ -118,7 +121,8 @@ static bool device_read(const char *uverbs, struct channel_device *d)
 {
 	*d = (struct channel_device){ .index = UINT32_MAX };
 	if (!print(d->dev_name, sizeof d->dev_name, "%s", uverbs) ||
-	    !print(d->dev_path, sizeof d->dev_path, "%s/class/infiniband_verbs/%s", sysfs(), uverbs))
+	    !print(d->dev_path, sizeof d->dev_path, "%s/class/infiniband_verbs/%s", sysfs(),
+		   uverbs))
 		return false;
 	if (text_read(d->dev_path, "ibdev", d->name, sizeof d->name) < 0 ||
 	    !print(d->ibdev_path, sizeof d->ibdev_path, "%s/class/infiniband/%s", sysfs(), d->name))

@@ -2,9 +2,9 @@
 /*
  * The functions of version IBVERBS_1.0, for programs that were linked before 2007.
  *
- * Their objects have another layout: each is a structure that has what such a program reads, and the
- * real object behind it.  The real one's context pointer (cq_context, qp_context, srq_context) leads
- * back to it.
+ * Their objects have another layout: each is a structure that has what such a program reads, and
+ * the real object behind it.  The real one's context pointer (cq_context, qp_context, srq_context)
+ * leads back to it.
  *
  * Source: binary-compat "Symbols"; the layouts are those of libibverbs 1.0.
  */

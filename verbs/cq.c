@@ -63,7 +63,8 @@ static int cq_command(struct vb_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 	struct cmd cmd = cmd_new(UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE);
 	unsigned at = cmd_object(&cmd, UVERBS_ATTR_CREATE_CQ_HANDLE, 0);
 	uint32_t flags = (cq->ignores_overrun ? IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN : 0) |
-			 (attr->wc_flags & STAMP_FLAGS ? IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION : 0);
+			 (attr->wc_flags & STAMP_FLAGS ? IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION
+						       : 0);
 	uint32_t cqe = 0;
 	int error;
 

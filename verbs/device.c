@@ -2,9 +2,9 @@
 /*
  * The list of devices, opening and closing.
  *
- * VERBENA_NIC decides once a process where devices come from: "hw" means the kernel's, anything else
- * the emulated one.  With hw, devices whose queues we do not know come from the system's libibverbs
- * (foreign.c).
+ * VERBENA_NIC decides once a process where devices come from: "hw" means the kernel's, anything
+ * else the emulated one.  With hw, devices whose queues we do not know come from the system's
+ * libibverbs (foreign.c).
  *
  * A device is freed when neither a list nor a context refers to it; asking twice gives the same
  * pointers.
@@ -263,7 +263,7 @@ int vb_context_answer(struct vb_context *c, const struct mlx5_ib_alloc_ucontext_
 	c->limits.clock_info_versions = answer->clock_info_versions;
 	c->limits.core_clock_offset = answer->hca_core_clock_offset;
 	c->limits.dump_fill_mkey = answer->dump_fill_mkey;
-	return answer->cqe_version == 1 ? 0 : EOPNOTSUPP;	/* no user index: Connect-IB's past */
+	return answer->cqe_version == 1 ? 0 : EOPNOTSUPP; /* no user index: Connect-IB's past */
 }
 
 static int get_context(struct vb_context *c)

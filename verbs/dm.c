@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Device memory: a few kilobytes on the NIC, mapped so that the CPU can copy to and from it, in whole
- * words and not otherwise.
+ * Device memory: a few kilobytes on the NIC, mapped so that the CPU can copy to and from it, in
+ * whole words and not otherwise.
  *
  * Source: device-abi B.5, B.9, B.11, H.4; ibv_alloc_dm(3).
  */

@@ -2,8 +2,8 @@
 /*
  * Flow steering rules.
  *
- * A rule is a list of specifications: what a layer's header must be, value and mask, or what is done
- * with the packet.  They are handed on in the kernel's layout, which is nearly the program's.
+ * A rule is a list of specifications: what a layer's header must be, value and mask, or what is
+ * done with the packet.  They are handed on in the kernel's layout, which is nearly the program's.
  *
  * Source: device-abi B.9, H.2; inventory 1.25; ibv_create_flow(3).
  */

@@ -42,7 +42,8 @@ void *foreign_verb(const char *name)
 	return library ? dlsym(library, name) : NULL;
 }
 
-bool foreign_is_wanted(const struct ibv_device *device, const struct channel_device *ours, int count)
+bool foreign_is_wanted(const struct ibv_device *device, const struct channel_device *ours,
+		       int count)
 {
 	for (int i = 0; i < count; i++)
 		if (!strcmp(device->name, ours[i].name))

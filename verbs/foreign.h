@@ -18,7 +18,8 @@ struct channel_device;
 /* What the system's library lists, NULL-terminated, or NULL: it is not there. */
 struct ibv_device **foreign_list(void);
 /* Is it none of the @count devices of @ours? */
-bool foreign_is_wanted(const struct ibv_device *device, const struct channel_device *ours, int count);
+bool foreign_is_wanted(const struct ibv_device *device, const struct channel_device *ours,
+		       int count);
 void foreign_list_free(struct ibv_device **list);
 
 /* The function of that name there.  It exists: there would be no foreign object otherwise. */

@@ -3,8 +3,8 @@
  * Which pages the device uses, and how often, so that forked children do not get them.
  *
  * The address space is cut into ranges that together cover all of it; each has a count, and
- * neighbours differ in it.  The C library's search tree holds them: looking for an address finds the
- * range around it, so that a step to the next one is a search, too.
+ * neighbours differ in it.  The C library's search tree holds them: looking for an address finds
+ * the range around it, so that a step to the next one is a search, too.
  *
  * A range is put back together as soon as it can be: a million regions in a row are one range.
  */

@@ -29,7 +29,8 @@ struct vb_mr *vb_mr_new(struct ibv_pd *pd, enum vb_mr_kind kind, void *addr, siz
 		return NULL;
 	}
 	mr->kind = kind;
-	mr->mr = (struct ibv_mr){ .context = pd->context, .pd = pd, .addr = addr, .length = length };
+	mr->mr =
+		(struct ibv_mr){ .context = pd->context, .pd = pd, .addr = addr, .length = length };
 	return mr;
 }
 
@@ -276,7 +277,8 @@ VB_EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
 
 /* --- the rest --- */
 
-#define ADVICE_SGE_MAX	(UINT16_MAX / sizeof(struct ibv_sge))	/* an attribute's length is 16 bits */
+#define ADVICE_SGE_MAX (UINT16_MAX / sizeof(struct ibv_sge)) /* an attribute's length is 16 bits \
+							      */
 
 int vb_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 		 struct ibv_sge *sg_list, uint32_t num_sge)

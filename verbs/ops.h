@@ -2,7 +2,8 @@
 /*
  * The verbs that programs reach through a context's tables, in the order of those tables.
  *
- * What each does and returns is said in its man page; a verb that is not exported is named vb_<verb>.
+ * What each does and returns is said in its man page; a verb that is not exported is named
+ * vb_<verb>.
  */
 #ifndef VERBS_OPS_H
 #define VERBS_OPS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What rdma-core's providers import from its libibverbs, as far as programs meet it: perftest,
- * libfabric and pyverbs link libefa for its public functions, and none of them starts if one of these
- * is missing.
+ * libfabric and pyverbs link libefa for its public functions, and none of them starts if one of
+ * these is missing.
  *
  * No provider is ever asked to drive a device here, so that registering is all that may happen.
  *

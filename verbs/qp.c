@@ -98,7 +98,8 @@ static int send_size(struct vb_qp *qp, const struct ibv_qp_cap *cap, uint64_t op
 	qp->sq.entry_shift = 6;
 	qp->sq.max_post = (uint32_t)(ring / wqe);
 	qp->sq.max_sge = cap->max_send_sge;
-	/* Where a WQE of that room would have a length that cannot be told, it may not be used up. */
+	/* Where a WQE of that room would have a length that cannot be told, it may not be used up.
+	 */
 	if (wqe > WQE_BYTES_MAX)
 		wqe = WQE_BYTES_MAX;
 	qp->max_inline_bytes = wqe - overhead - MLX5_INLINE_HEADER_BYTES;
@@ -164,7 +165,8 @@ int vb_qp_command(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr, cons
 	}, cap_answer = { 0 };
 	struct mlx5_ib_create_qp_resp driver_answer = { 0 };
 	uint32_t flags = (attr->sq_sig_all ? IB_UVERBS_QP_CREATE_SQ_SIG_ALL : 0u) |
-			 (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ? attr->create_flags : 0u);
+			 (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ? attr->create_flags
+									  : 0u);
 	uint32_t qpn = 0;
 	int error;
 
@@ -386,7 +388,8 @@ struct ibv_qp *vb_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *
 {
 	enum { NEEDED = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE };
 	struct ibv_qp_init_attr_ex init = { .qp_type = attr->qp_type };
-	struct ib_uverbs_open_qp request = { .qpn = attr->qp_num, .qp_type = (uint8_t)attr->qp_type };
+	struct ib_uverbs_open_qp request = { .qpn = attr->qp_num,
+					     .qp_type = (uint8_t)attr->qp_type };
 	struct ib_uverbs_create_qp_resp answer = { 0 };
 	struct cmd_write w = {
 		.command = IB_USER_VERBS_CMD_OPEN_QP, .in = &request, .in_bytes = sizeof request,

@@ -2,8 +2,8 @@
 /*
  * States and attributes of queue pairs.
  *
- * Which attributes a change of state needs is the device's to say; here is what the rings do when the
- * state changes.
+ * Which attributes a change of state needs is the device's to say; here is what the rings do when
+ * the state changes.
  *
  * Source: device-abi B.9.6, E.3.
  */
@@ -87,9 +87,14 @@ static int modify_command(struct ibv_qp *qp, const struct ibv_qp_attr *attr, uin
 				   .in_bytes = sizeof request.base };
 	struct cmd_write extended = {
 		.command = CMD_EXTENDED | IB_USER_VERBS_EX_CMD_MODIFY_QP,
-		.in = &request, .in_bytes = sizeof request, .out = &answer, .out_bytes = sizeof answer,
-		.driver_in = &driver, .driver_in_bytes = sizeof driver,
-		.driver_out = &driver_answer, .driver_out_bytes = sizeof driver_answer,
+		.in = &request,
+		.in_bytes = sizeof request,
+		.out = &answer,
+		.out_bytes = sizeof answer,
+		.driver_in = &driver,
+		.driver_in_bytes = sizeof driver,
+		.driver_out = &driver_answer,
+		.driver_out_bytes = sizeof driver_answer,
 	};
 
 	request.rate_limit = attr->rate_limit;

@@ -97,7 +97,7 @@ struct vb_qp {
 	bool may_send, may_receive;	/* the state allows posting */
 	bool hides_receives;		/* raw packets before RTR: the record does not count yet */
 	void (*rang)(uint32_t qpn);	/* of the channel, or NULL */
-	struct vb_build *build;		/* ibv_wr_*: the WQE that is being built; NULL: has no such */
+	struct vb_build *build; /* ibv_wr_*: the WQE that is being built; NULL: has no such */
 };
 
 static inline struct vb_cq *vb_cq_of(const struct ibv_cq *cq)

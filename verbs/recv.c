@@ -178,7 +178,8 @@ void vb_srq_give_back(struct vb_srq *srq, uint32_t index)
 void vb_srq_list_begin(struct vb_srq *srq)
 {
 	for (uint32_t i = 0; i < srq->ring.entries; i++)
-		mlx5_srq_next_set_next_wqe_index(next_of(srq, i), (i + 1) & (srq->ring.entries - 1));
+		mlx5_srq_next_set_next_wqe_index(next_of(srq, i),
+						 (i + 1) & (srq->ring.entries - 1));
 	srq->free_first = 0;
 	srq->free_last = srq->ring.entries - 1;
 }

@@ -72,7 +72,8 @@ static int srq_command(struct vb_srq *srq, const struct ibv_srq_init_attr_ex *at
 
 	cmd_object(&cmd, UVERBS_ATTR_CREATE_SRQ_PD_HANDLE, attr->pd->handle);
 	if (srq->is_xrc) {
-		cmd_object(&cmd, UVERBS_ATTR_CREATE_SRQ_XRCD_HANDLE, vb_xrcd_of(attr->xrcd)->handle);
+		cmd_object(&cmd, UVERBS_ATTR_CREATE_SRQ_XRCD_HANDLE,
+			   vb_xrcd_of(attr->xrcd)->handle);
 		cmd_object(&cmd, UVERBS_ATTR_CREATE_SRQ_CQ_HANDLE, attr->cq->handle);
 	}
 	cmd_in_u64(&cmd, UVERBS_ATTR_CREATE_SRQ_USER_HANDLE, (uintptr_t)&srq->srq);

@@ -3,8 +3,8 @@
  * Doorbell pages.
  *
  * A context has one for arming CQs and a few for send queues, made when the first queue needs them;
- * a page has two registers and a queue is given one in turn.  A thread domain has a page of its own.
- * The kernel must know UVERBS_OBJECT mlx5 UAR, so Linux 5.7 or later.
+ * a page has two registers and a queue is given one in turn.  A thread domain has a page of its
+ * own. The kernel must know UVERBS_OBJECT mlx5 UAR, so Linux 5.7 or later.
  *
  * Source: device-abi B.5, B.11, C.5.
  */
@@ -67,7 +67,8 @@ void vb_uar_free(struct vb_context *c, struct vb_uar *uar)
 	uar->page = NULL;
 }
 
-/* The registers of @uar in @reg[0] and @reg[1].  A page that can't combine writes has plain ones. */
+/* The registers of @uar in @reg[0] and @reg[1].  A page that can't combine writes has plain ones.
+ */
 static void registers_fill(const struct vb_context *c, const struct vb_uar *uar,
 			   struct vb_register *reg)
 {

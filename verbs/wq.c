@@ -133,8 +133,12 @@ struct ibv_wq *vb_create_wq(struct ibv_context *context, struct ibv_wq_init_attr
 		return NULL;
 	}
 	wq->wq = (struct ibv_wq){
-		.context = context, .pd = wq_init_attr->pd, .cq = wq_init_attr->cq,
-		.wq_type = wq_init_attr->wq_type, .state = IBV_WQS_RESET, .post_recv = vb_post_wq_recv,
+		.context = context,
+		.pd = wq_init_attr->pd,
+		.cq = wq_init_attr->cq,
+		.wq_type = wq_init_attr->wq_type,
+		.state = IBV_WQS_RESET,
+		.post_recv = vb_post_wq_recv,
 	};
 	error = wq_begin(wq, wq_init_attr);
 	if (!error)
@@ -183,9 +187,12 @@ int vb_modify_wq(struct ibv_wq *wq, struct ibv_wq_attr *attr)
 {
 	bool has_flags = attr->attr_mask & IBV_WQ_ATTR_FLAGS;
 	const struct ib_uverbs_ex_modify_wq ask = {
-		.attr_mask = attr->attr_mask, .wq_handle = wq->handle,
-		.wq_state = attr->wq_state, .curr_wq_state = attr->curr_wq_state,
-		.flags = has_flags ? attr->flags : 0, .flags_mask = has_flags ? attr->flags_mask : 0,
+		.attr_mask = attr->attr_mask,
+		.wq_handle = wq->handle,
+		.wq_state = attr->wq_state,
+		.curr_wq_state = attr->curr_wq_state,
+		.flags = has_flags ? attr->flags : 0,
+		.flags_mask = has_flags ? attr->flags_mask : 0,
 	};
 	const struct mlx5_ib_modify_wq driver = { 0 };
 	const struct cmd_write w = {

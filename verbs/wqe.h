@@ -146,7 +146,8 @@ static inline int wqe_inline_add(const struct vb_qp *qp, struct wqe_inline *in, 
 }
 
 /* Nothing is written for no bytes. */
-static inline void wqe_inline_end(const struct vb_qp *qp, struct wqe *w, const struct wqe_inline *in)
+static inline void wqe_inline_end(const struct vb_qp *qp, struct wqe *w,
+				  const struct wqe_inline *in)
 {
 	struct mlx5_inline head = { { { 0 } } };
 	uint32_t units = (in->bytes + MLX5_INLINE_HEADER_BYTES + MLX5_UNIT_BYTES - 1) /

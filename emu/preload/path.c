@@ -41,7 +41,7 @@ static const struct path_row {
 	{ "/sys/class/infiniband",	RULE_BELOW,	PATH_TREE, "/class/infiniband" },
 	{ "/sys/class/infiniband_verbs", RULE_BELOW,	PATH_TREE, "/class/infiniband_verbs" },
 	{ "/sys/class/infiniband_",	RULE_BEGINS,	PATH_HIDDEN, NULL },
-	{ "/sys/devices/" SYSFS_PCI_BUS,	RULE_BELOW,	PATH_TREE, "/devices/" SYSFS_PCI_BUS },
+	{ "/sys/devices/" SYSFS_PCI_BUS, RULE_BELOW,	PATH_TREE, "/devices/" SYSFS_PCI_BUS },
 };
 
 /* What follows @prefix in @path, or NULL.  Slashes of @path may be doubled. */

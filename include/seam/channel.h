@@ -55,8 +55,8 @@ struct channel_ops {
 	void (*idle)(void);
 	/* The CQ of that uverbs handle was armed. */
 	void (*armed)(struct channel *c, uint32_t cq_handle);
-	/* The caller is going to sleep in a read of the completion channel @fd.  0: read now; -EINTR,
-	 * -EBADF.  A cancellation point. */
+	/* The caller is going to sleep in a read of the completion channel @fd.  0: read now;
+	 * -EINTR, -EBADF.  A cancellation point. */
 	int (*doze)(int fd);
 	/* The caller is going to read asynchronous events. */
 	void (*awaits_events)(struct channel *c);
@@ -72,17 +72,17 @@ struct channel {
 };
 
 struct channel_provider {
-	/* Writes up to @max devices, in the order that ibv_get_device_list() tells; the number found,
-	 * 0 for none. */
+	/* Writes up to @max devices, in the order that ibv_get_device_list() tells; the number
+	 * found, 0 for none. */
 	int (*list)(struct channel_device *out, unsigned max);
-	/* The text of the file @name below the device's folder in sysfs ("ports/1/gids/3", "fw_ver"),
-	 * without its last newline and with a zero; its length.  -ENOENT */
+	/* The text of the file @name below the device's folder in sysfs ("ports/1/gids/3",
+	 * "fw_ver"), without its last newline and with a zero; its length.  -ENOENT */
 	int (*read_attribute)(const struct channel_device *device, const char *name, char *out,
 			      size_t bytes);
 	/* -ENOMEM, -EMFILE, -EACCES, ... as open(2) */
 	int (*open)(const struct channel_device *device, struct channel *out);
-	/* Makes a channel of a command descriptor that somebody passed to us, which it keeps; @out_device
-	 * says whose.  -EBADF, -ENODEV, -EOPNOTSUPP */
+	/* Makes a channel of a command descriptor that somebody passed to us, which it keeps;
+	 * @out_device says whose.  -EBADF, -ENODEV, -EOPNOTSUPP */
 	int (*adopt)(int fd, struct channel_device *out_device, struct channel *out);
 };
 
