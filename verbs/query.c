@@ -337,6 +337,20 @@ VB_EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, 
 	return 0;
 }
 
+/*
+ * The bindings of newer releases ask for it under another version.  A function of its own: two
+ * versions at one address are one to the linker.
+ */
+int query_gid_type_64(struct ibv_context *context, uint8_t port_num, unsigned index,
+		      unsigned *type);
+
+__asm__(".symver query_gid_type_64, ibv_query_gid_type@IBVERBS_PRIVATE_64");
+VB_EXPORT int query_gid_type_64(struct ibv_context *context, uint8_t port_num, unsigned index,
+				unsigned *type)
+{
+	return ibv_query_gid_type(context, port_num, index, type);
+}
+
 VB_EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __be16 *pkey)
 {
 	char text[16];
