@@ -17,7 +17,7 @@ import re
 import subprocess
 import sys
 
-FOLDERS = ("emu", "hw-models", "include", "verbs", "tools", "tests")
+FOLDERS = ("emu", "hw-models", "include", "verbs", "tools", "examples", "tests")
 TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])\'|/\*|\*/|//|\w+|[^\w\s]')
 WORD = re.compile(r"\w+$")
 # What may stand on one line: struct { int a; bool b; } row[] = {, and int f(void) { return 1; }

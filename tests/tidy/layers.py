@@ -9,7 +9,7 @@ import re
 import sys
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
-FOLDERS = ("hw-models", "emu", "include", "verbs", "tools")
+FOLDERS = ("hw-models", "emu", "include", "verbs", "tools", "examples")
 
 
 def read_rules(path):
