@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A device that does nothing: it takes the library's commands, gives out numbers, maps memory, and
+ * remembers what it was asked for.
+ *
+ * It stands in for the emulated provider, so the library finds it as it finds that.  Completions are
+ * written by the test, into the memory that the library told the device of.
+ */
+#ifndef TESTS_VERBS_SCRIPT_H
+#define TESTS_VERBS_SCRIPT_H
+#include <criterion/criterion.h>
+#include <infiniband/verbs.h>
+#include "hw-models/hw.h"
+#include "verbs/queue.h"
+
+#define SCRIPT_COMMANDS_MAX	4096
+#define SCRIPT_MAPS_MAX		64
+#define SCRIPT_BF_BYTES		512u	/* a register's two buffers */
+
+struct ib_uverbs_ioctl_hdr;
+
+struct script_command { uint16_t object, method; uint64_t write_command; };
+
+extern struct script {
+	struct script_command command[SCRIPT_COMMANDS_MAX];
+	unsigned commands;
+	uint8_t *map[SCRIPT_MAPS_MAX];		/* doorbell pages, in the order of mapping */
+	unsigned maps;
+	uint32_t next_number;			/* of objects, each another */
+	unsigned rang, posted_recv, armed, idle;
+	uint32_t rang_qpn;
+	void (*on_rang)(void);
+	void (*on_idle)(void);
+	/* Called with each INVOKE_WRITE, before it is answered. */
+	void (*on_write)(uint64_t command);
+	/* The next command of that object and method fails. */
+	uint16_t fail_object, fail_method;
+	int fail_error;
+} script;
+
+/* The context of the only device; the library is asked as a program would. */
+struct ibv_context *script_open(void);
+
+/* How often the device was sent that command. */
+unsigned script_count(uint16_t object, uint16_t method);
+unsigned script_count_write(uint64_t write_command);
+
+struct ibv_cq *script_cq(struct ibv_context *context, int cqe);
+
+/* A QP in RTS, with @depth requests of both kinds; @srq may be NULL. */
+struct script_qp {
+	enum ibv_qp_type type;
+	struct ibv_pd *pd;
+	struct ibv_cq *send_cq, *recv_cq;
+	struct ibv_srq *srq;
+	uint32_t depth, sges, inline_bytes;
+	uint64_t ops;			/* IBV_QP_EX_WITH_*, 0: none */
+	bool signals_all;
+};
+struct vb_qp *script_qp(const struct script_qp *want);
+/* One of RC with small rings and nothing else. */
+struct vb_qp *script_rc(struct ibv_context *context, uint32_t depth);
+
+void script_state(struct vb_qp *qp, enum ibv_qp_state state);
+
+/* Writes @cqe as the @index'th completion of @cq ever. */
+void script_complete(struct vb_cq *cq, uint32_t index, const struct hw_cqe *cqe);
+#endif
