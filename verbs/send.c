@@ -190,7 +190,7 @@ static inline int put_request(struct vb_qp *qp, struct wqe *w, const struct ibv_
 		w->imm = wr->imm_data;
 	else if (row->opcode == MLX5_OPCODE_SEND_INVAL)
 		w->imm = htobe32(wr->invalidate_rkey);
-	if (qp->prefix_units)
+	if (w->prefix)
 		put_prefix(qp, w, wr);
 	error = put_operation(qp, w, wr, row->form);
 	if (!error)

@@ -21,7 +21,7 @@
 
 struct wqe {
 	uint8_t *ctrl, *at;
-	uint8_t *prefix;		/* address vector or XRC segment, of queues that have one */
+	uint8_t *prefix;		/* address vector or XRC segment; NULL: has none */
 	uint32_t units;			/* written so far, control too */
 	uint8_t opcode;
 	uint8_t meaning;		/* enum ibv_wc_opcode of a UMR */
@@ -57,7 +57,7 @@ static inline void wqe_skip(const struct vb_qp *qp, struct wqe *w, uint32_t unit
 	w->units += units;
 }
 
-/* The next WQE of @qp; its prefix is left for wqe_prefix(). */
+/* The next WQE of @qp; its prefix is left for wqe_prefix().  A UMR goes to nobody and has none. */
 static inline void wqe_open(const struct vb_qp *qp, struct wqe *w, uint8_t opcode)
 {
 	uint8_t *ctrl = qp->sq.at +
@@ -65,18 +65,18 @@ static inline void wqe_open(const struct vb_qp *qp, struct wqe *w, uint8_t opcod
 
 	*w = (struct wqe){ .ctrl = ctrl, .at = ctrl + MLX5_UNIT_BYTES, .units = 1,
 			   .opcode = opcode };
-	if (qp->prefix_units) {
+	if (qp->prefix_units && opcode != MLX5_OPCODE_UMR) {
 		w->prefix = w->at;
 		wqe_skip(qp, w, qp->prefix_units);
 	}
 }
 
-/* Writes the prefix, of qp->prefix_units. */
+/* Writes the prefix, of qp->prefix_units, if there is to be one. */
 static inline void wqe_prefix(const struct vb_qp *qp, const struct wqe *w, const void *from)
 {
 	uint8_t *at = w->prefix;
 
-	for (uint32_t i = 0; i < qp->prefix_units; i++) {
+	for (uint32_t i = 0; at && i < qp->prefix_units; i++) {
 		memcpy(at, (const uint8_t *)from + i * MLX5_UNIT_BYTES, MLX5_UNIT_BYTES);
 		at = wqe_wrap(qp, at + MLX5_UNIT_BYTES);
 	}
