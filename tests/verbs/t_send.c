@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ibv_post_send() as a whole: what rings and in which order, and what is left when it fails.
+ *
+ * Method: doorbell pages are the test's memory.  That a record is written before its register is seen
+ * by a fault: the page is closed, and the handler of the fault looks at the record.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "hw-models/mlx5_doorbell.h"
+#include "hw-models/mlx5_wqe.h"
+#include "script.h"
+#include "verbs/mr.h"
+
+#define PAGE_BYTES	4096u
+#define BUFFER_BYTES	(SCRIPT_BF_BYTES / 2)
+
+static struct ibv_context *context;
+static uint8_t data[512];
+
+static void setup(void)
+{
+	context = script_open();
+	for (unsigned i = 0; i < sizeof data; i++)
+		data[i] = (uint8_t)i;
+}
+
+TestSuite(send, .init = setup);
+
+/* A list in an array; @flags are those of each. */
+static void requests_fill(struct ibv_send_wr *wr, struct ibv_sge *sge, unsigned count,
+			  unsigned flags)
+{
+	for (unsigned i = 0; i < count; i++) {
+		sge[i] = (struct ibv_sge){ (uintptr_t)data, 8, 7 };
+		wr[i] = (struct ibv_send_wr){
+			.wr_id = i + 1, .opcode = IBV_WR_SEND, .send_flags = flags,
+			.sg_list = &sge[i], .num_sge = 1, .next = i + 1 < count ? &wr[i + 1] : NULL,
+		};
+	}
+}
+
+static int post(struct vb_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	return ibv_post_send(vb_qp_base(qp), wr, bad);
+}
+
+static void must_post(struct vb_qp *qp, unsigned count, unsigned flags, uint32_t bytes)
+{
+	struct ibv_send_wr wr[8], *bad;
+	struct ibv_sge sge[8];
+
+	requests_fill(wr, sge, count, flags);
+	for (unsigned i = 0; i < count; i++)
+		sge[i].length = bytes;
+	cr_assert_eq(post(qp, wr, &bad), 0);
+}
+
+static uint8_t *block(const struct vb_qp *qp, uint32_t index)
+{
+	return qp->sq.at + (size_t)(index & (qp->sq.entries - 1)) * VB_SQ_BLOCK_BYTES;
+}
+
+static struct mlx5_ctrl ctrl_at(const struct vb_qp *qp, uint32_t index)
+{
+	struct mlx5_ctrl ctrl;
+
+	memcpy(&ctrl, block(qp, index), sizeof ctrl);
+	return ctrl;
+}
+
+static uint32_t record(const struct vb_qp *qp)
+{
+	return be32toh(qp->record[1]);
+}
+
+/* --- ringing --- */
+
+static uint8_t *page_of(const struct vb_qp *qp)
+{
+	return (uint8_t *)((uintptr_t)qp->reg->at & ~(uintptr_t)(PAGE_BYTES - 1));
+}
+
+static void page_clear(const struct vb_qp *qp)
+{
+	memset(page_of(qp), 0, PAGE_BYTES);
+}
+
+/* The register's buffer number @n holds @bytes of the ring from block @index on, and nothing else on
+ * the page is written. */
+static void check_register(const struct vb_qp *qp, unsigned n, uint32_t index, unsigned bytes)
+{
+	const uint8_t *page = page_of(qp), *at = qp->reg->at + n * BUFFER_BYTES;
+
+	for (unsigned i = 0; i < bytes; i++)
+		cr_assert_eq(at[i], block(qp, index + i / 64)[i % 64], "byte %u", i);
+	for (const uint8_t *other = page; other < page + PAGE_BYTES; other++)
+		cr_assert((other >= at && other < at + bytes) || !*other, "0x%x was written",
+			  (unsigned)(other - page));
+}
+
+Test(send, a_register_takes_eight_bytes_in_turns)
+{
+	struct vb_qp *qp = script_rc(context, 8);
+
+	cr_assert_eq(qp->reg->at - page_of(qp), MLX5_UAR_SEND_FIRST);
+	for (unsigned i = 0; i < 4; i++) {
+		page_clear(qp);
+		must_post(qp, 1, 0, 8);
+		check_register(qp, i % 2, i, 8);
+		cr_assert_eq(record(qp), i + 1);
+	}
+	cr_assert_eq(script.rang, 4);
+	cr_assert_eq(script.rang_qpn, qp->ex.qp_base.qp_num);
+}
+
+Test(send, a_list_rings_once_with_its_last)
+{
+	struct vb_qp *qp = script_rc(context, 8);
+
+	page_clear(qp);
+	must_post(qp, 3, IBV_SEND_INLINE, 8);
+	check_register(qp, 0, 2, 8);
+	cr_assert_eq(record(qp), 3);
+	cr_assert_eq(script.rang, 1);
+}
+
+Test(send, one_inline_request_is_copied_whole)
+{
+	static const struct { uint32_t bytes, blocks; } rows[] = {
+		{ 1, 1 }, { 44, 1 }, { 45, 2 }, { 108, 2 }, { 109, 3 }, { 236, 4 },
+	};
+	struct vb_qp *qp = script_qp(&(struct script_qp){
+		.type = IBV_QPT_RC, .pd = ibv_alloc_pd(context), .send_cq = script_cq(context, 1),
+		.recv_cq = script_cq(context, 1), .depth = 8, .sges = 1, .inline_bytes = 400,
+	});
+
+	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+		uint32_t index = qp->sq.produced;
+
+		page_clear(qp);
+		must_post(qp, 1, IBV_SEND_INLINE, rows[i].bytes);
+		check_register(qp, i % 2, index, rows[i].blocks * 64);
+	}
+	/* It does not fit in a buffer any more. */
+	page_clear(qp);
+	must_post(qp, 1, IBV_SEND_INLINE, 237);
+	check_register(qp, 0, qp->sq.produced - 5, 8);
+}
+
+Test(send, a_copy_goes_over_the_end_of_the_ring)
+{
+	struct vb_qp *qp = script_rc(context, 4);
+
+	while ((qp->sq.produced + 1) % qp->sq.entries) {
+		must_post(qp, 1, 0, 8);
+		atomic_store(&qp->sq.tail, qp->sq.head);
+	}
+	page_clear(qp);
+	must_post(qp, 1, IBV_SEND_INLINE, 100);
+	check_register(qp, (qp->sq.entries - 1) % 2, qp->sq.entries - 1, 128);
+}
+
+Test(send, without_blueflame_there_is_one_register)
+{
+	struct vb_qp *qp = script_rc(context, 8);
+
+	qp->reg->bytes = 0;
+	for (unsigned i = 0; i < 3; i++) {
+		page_clear(qp);
+		must_post(qp, 1, IBV_SEND_INLINE, 8);
+		check_register(qp, 0, i, 8);
+	}
+}
+
+/* Two QPs on one register take turns with its buffers together. */
+Test(send, a_shared_register)
+{
+	struct vb_qp *a = script_rc(context, 8), *b = script_rc(context, 8);
+
+	b->reg = a->reg;
+	page_clear(a);
+	must_post(a, 1, 0, 8);
+	check_register(a, 0, 0, 8);
+	page_clear(a);
+	must_post(b, 1, 0, 8);
+	check_register(b, 1, 0, 8);
+}
+
+static const struct vb_qp *watched;
+static uint32_t record_when_rung;
+
+static void page_open(int number, siginfo_t *info, void *unused)
+{
+	(void)number;
+	(void)info;
+	(void)unused;
+	record_when_rung = be32toh(watched->record[1]);
+	mprotect(page_of(watched), PAGE_BYTES, PROT_READ | PROT_WRITE);
+}
+
+static void check_order(struct vb_qp *qp, unsigned flags)
+{
+	struct sigaction action = { .sa_sigaction = page_open, .sa_flags = SA_SIGINFO }, before;
+	uint32_t produced = qp->sq.produced;
+
+	watched = qp;
+	record_when_rung = 0;
+	sigaction(SIGSEGV, &action, &before);
+	mprotect(page_of(qp), PAGE_BYTES, PROT_NONE);
+	must_post(qp, 1, flags, 8);
+	sigaction(SIGSEGV, &before, NULL);
+	cr_assert_eq(record_when_rung, produced + 1, "the register was written before the record");
+}
+
+Test(send, the_record_comes_before_the_register)
+{
+	struct vb_qp *qp = script_rc(context, 8);
+
+	check_order(qp, 0);
+	check_order(qp, IBV_SEND_INLINE);
+}
+
+/* --- fences --- */
+
+static uint32_t fence_of(const struct vb_qp *qp, uint32_t index)
+{
+	struct mlx5_ctrl ctrl = ctrl_at(qp, index);
+
+	return mlx5_ctrl_fence(&ctrl);
+}
+
+Test(send, what_follows_an_invalidation_is_fenced)
+{
+	struct vb_qp *qp = script_rc(context, 8);
+	struct ibv_send_wr wr[5], *bad;
+	struct ibv_sge sge[5];
+
+	requests_fill(wr, sge, 5, 0);
+	wr[0].opcode = IBV_WR_LOCAL_INV;
+	wr[0].num_sge = 0;
+	wr[3] = wr[0];
+	wr[3].next = &wr[4];
+	wr[4].send_flags = IBV_SEND_FENCE;
+	cr_assert_eq(post(qp, wr, &bad), 0);
+	cr_assert_eq(fence_of(qp, 0), MLX5_FENCE_NONE);
+	cr_assert_eq(fence_of(qp, 2), MLX5_FENCE_INITIATOR_SMALL);
+	cr_assert_eq(fence_of(qp, 3), MLX5_FENCE_NONE);
+	cr_assert_eq(fence_of(qp, 4), MLX5_FENCE_NONE);
+	cr_assert_eq(fence_of(qp, 6), MLX5_FENCE_SMALL_AND_READS);
+	must_post(qp, 1, 0, 8);
+	cr_assert_eq(fence_of(qp, 7), MLX5_FENCE_NONE);
+}
+
+/* --- failing --- */
+
+struct snapshot { uint32_t head, produced, record, rang, fence; };
+
+static struct snapshot snapshot_of(const struct vb_qp *qp)
+{
+	return (struct snapshot){ qp->sq.head, qp->sq.produced, record(qp), script.rang, qp->fence };
+}
+
+static void check_same(const struct vb_qp *qp, const struct snapshot *before)
+{
+	struct snapshot now = snapshot_of(qp);
+
+	cr_assert_eq(memcmp(&now, before, sizeof now), 0);
+}
+
+static void check_refused(struct vb_qp *qp, struct ibv_send_wr *wr, int error)
+{
+	struct snapshot before = snapshot_of(qp);
+	struct ibv_send_wr *bad = NULL;
+
+	page_clear(qp);
+	cr_assert_eq(post(qp, wr, &bad), error);
+	cr_assert_eq(bad, wr);
+	check_same(qp, &before);
+	check_register(qp, 0, 0, 0);
+}
+
+Test(send, refusals_leave_nothing)
+{
+	struct vb_qp *qp = script_rc(context, 8);
+	struct ibv_send_wr wr;
+	struct ibv_sge sge[5] = { { (uintptr_t)data, 65, 1 } };
+
+	must_post(qp, 1, 0, 8);
+	requests_fill(&wr, sge, 1, 0);
+	wr.opcode = IBV_WR_TSO;
+	check_refused(qp, &wr, EINVAL);
+	wr.opcode = (enum ibv_wr_opcode)99;
+	check_refused(qp, &wr, EINVAL);
+	wr.opcode = (enum ibv_wr_opcode)-1;
+	check_refused(qp, &wr, EINVAL);
+	wr.opcode = IBV_WR_SEND;
+	wr.num_sge = 5;
+	check_refused(qp, &wr, ENOMEM);
+	wr.num_sge = -1;
+	check_refused(qp, &wr, ENOMEM);
+	wr.num_sge = 1;
+	wr.send_flags = IBV_SEND_INLINE;
+	sge[0].length = qp->max_inline_bytes + 1;
+	check_refused(qp, &wr, ENOMEM);
+	sge[0].length = UINT32_MAX;
+	check_refused(qp, &wr, ENOMEM);
+	sge[0].length = qp->max_inline_bytes;
+	cr_assert_eq(post(qp, &wr, &(struct ibv_send_wr *){ NULL }), 0);
+}
+
+Test(send, inline_pieces_are_too_long_together)
+{
+	struct vb_qp *qp = script_rc(context, 8);
+	struct ibv_sge sge[2] = { { (uintptr_t)data, qp->max_inline_bytes, 1 },
+				  { (uintptr_t)data, 1, 1 } };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE,
+				  .sg_list = sge, .num_sge = 2 };
+
+	check_refused(qp, &wr, ENOMEM);
+}
+
+/* Those before it are posted, it and those behind it are not. */
+Test(send, a_list_may_fail_in_the_middle)
+{
+	struct vb_qp *qp = script_rc(context, 8);
+	struct ibv_send_wr wr[4], *bad = NULL;
+	struct ibv_sge sge[4];
+
+	requests_fill(wr, sge, 4, 0);
+	wr[1].opcode = IBV_WR_LOCAL_INV;
+	wr[1].num_sge = 0;
+	wr[2].opcode = (enum ibv_wr_opcode)77;
+	page_clear(qp);
+	cr_assert_eq(post(qp, wr, &bad), EINVAL);
+	cr_assert_eq(bad, &wr[2]);
+	cr_assert_eq(qp->sq.head, 2);
+	cr_assert_eq(record(qp), 3);
+	cr_assert_eq(script.rang, 1);
+	check_register(qp, 0, 1, 8);
+	must_post(qp, 1, 0, 8);
+	cr_assert_eq(fence_of(qp, 3), MLX5_FENCE_INITIATOR_SMALL, "it still follows the UMR");
+	cr_assert_eq(record(qp), 4);
+}
+
+Test(send, a_full_ring_takes_no_more)
+{
+	struct vb_qp *qp = script_rc(context, 4);
+	struct ibv_send_wr wr[8], *bad = NULL;
+	struct ibv_sge sge[8];
+
+	cr_assert_eq(qp->sq.max_post, 6, "the ring was rounded up");
+	requests_fill(wr, sge, 8, 0);
+	cr_assert_eq(post(qp, wr, &bad), ENOMEM);
+	cr_assert_eq(bad, &wr[6]);
+	cr_assert_eq(qp->sq.head, 6);
+	check_refused(qp, wr, ENOMEM);
+	/* One completion for the second request makes room for two. */
+	atomic_store(&qp->sq.tail, 2);
+	cr_assert_eq(post(qp, wr, &bad), ENOMEM);
+	cr_assert_eq(bad, &wr[2]);
+	cr_assert_eq(qp->sq.head, 8);
+}
+
+Test(send, the_counter_of_requests_wraps)
+{
+	struct vb_qp *qp = script_rc(context, 4);
+	struct ibv_send_wr wr[8], *bad = NULL;
+	struct ibv_sge sge[8];
+
+	qp->sq.head = UINT32_MAX - 1;
+	atomic_store(&qp->sq.tail, UINT32_MAX - 1);
+	requests_fill(wr, sge, 8, 0);
+	cr_assert_eq(post(qp, wr, &bad), ENOMEM);
+	cr_assert_eq(bad, &wr[6]);
+	cr_assert_eq(qp->sq.head, 4);
+}
+
+Test(send, only_states_that_send_take_requests)
+{
+	struct vb_qp *qp = script_rc(context, 4);
+	struct ibv_sge sge;
+	struct ibv_send_wr wr;
+
+	requests_fill(&wr, &sge, 1, 0);
+	script_state(qp, IBV_QPS_RESET);
+	check_refused(qp, &wr, ENOMEM);
+	script_state(qp, IBV_QPS_INIT);
+	check_refused(qp, &wr, ENOMEM);
+	script_state(qp, IBV_QPS_RTR);
+	check_refused(qp, &wr, ENOMEM);
+	script_state(qp, IBV_QPS_ERR);
+	must_post(qp, 1, 0, 8);
+}
+
+Test(send, a_reset_forgets)
+{
+	struct vb_qp *qp = script_rc(context, 4);
+	struct ibv_send_wr wr = { .opcode = IBV_WR_LOCAL_INV }, *bad;
+
+	cr_assert_eq(post(qp, &wr, &bad), 0);
+	script_state(qp, IBV_QPS_RESET);
+	cr_assert_eq(record(qp), 0);
+	script_state(qp, IBV_QPS_RTS);
+	for (unsigned i = 0; i < 4; i++)
+		must_post(qp, 1, 0, 8);
+	cr_assert_eq(fence_of(qp, 0), MLX5_FENCE_NONE);
+	cr_assert_eq(record(qp), 4);
+}
+
+Test(send, an_empty_list_rings_nobody)
+{
+	struct vb_qp *qp = script_rc(context, 4);
+	struct snapshot before = snapshot_of(qp);
+
+	cr_assert_eq(post(qp, NULL, &(struct ibv_send_wr *){ NULL }), 0);
+	check_same(qp, &before);
+}
+
+/* --- windows of type 1 --- */
+
+Test(send, bind_mw_takes_the_next_key)
+{
+	struct vb_qp *qp = script_rc(context, 8);
+	struct vb_mr mr = { .mr = { .lkey = 0x5500 } };
+	struct ibv_mw mw = { .type = IBV_MW_TYPE_1, .rkey = 0x77ff, .context = context };
+	struct ibv_mw_bind bind = { .bind_info = { .mr = &mr.mr, .addr = 0x1000, .length = 64 } };
+	struct mlx5_ctrl ctrl;
+
+	cr_assert_eq(context->ops.bind_mw(vb_qp_base(qp), &mw, &bind), 0);
+	cr_assert_eq(mw.rkey, 0x7700);
+	ctrl = ctrl_at(qp, 0);
+	cr_assert_eq(mlx5_ctrl_imm(&ctrl), 0x77ff);
+	bind.bind_info.length = (UINT64_C(1) << 31) + 1;
+	cr_assert_eq(context->ops.bind_mw(vb_qp_base(qp), &mw, &bind), EOPNOTSUPP);
+	cr_assert_eq(mw.rkey, 0x7700, "the key is as before");
+	cr_assert_eq(qp->sq.head, 1);
+}
