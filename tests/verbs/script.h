@@ -13,7 +13,7 @@
 #include "hw-models/hw.h"
 #include "verbs/queue.h"
 
-#define SCRIPT_COMMANDS_MAX	4096
+#define SCRIPT_COMMANDS_MAX	16384
 #define SCRIPT_MAPS_MAX		64
 #define SCRIPT_BF_BYTES		512u	/* a register's two buffers */
 
