@@ -89,6 +89,11 @@ static void channel_awaits_events(struct channel *c)
 	emu_awaits_events(uv_of(c));
 }
 
+static void channel_rings_itself(struct channel *c)
+{
+	emu_rings_itself(uv_of(c));
+}
+
 static void channel_clock_refresh(struct channel *c)
 {
 	emu_clock_refresh(uv_of(c));
@@ -104,6 +109,7 @@ static const struct channel_ops emulated_ops = {
 	.armed = channel_armed,
 	.doze = emu_doze,
 	.awaits_events = channel_awaits_events,
+	.rings_itself = channel_rings_itself,
 	.clock_refresh = channel_clock_refresh,
 };
 

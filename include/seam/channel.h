@@ -60,6 +60,8 @@ struct channel_ops {
 	int (*doze)(int fd);
 	/* The caller is going to read asynchronous events. */
 	void (*awaits_events)(struct channel *c);
+	/* The program drives queues of this channel itself: they move without any of the above. */
+	void (*rings_itself)(struct channel *c);
 	/* The clock page is going to be read. */
 	void (*clock_refresh)(struct channel *c);
 };
