@@ -29,7 +29,7 @@ struct vb_device {
 };
 
 /* What a completion leads back to: the queue of that user index. */
-enum vb_kind { VB_QP, VB_SRQ, VB_WQ, VB_DCT };
+enum vb_kind { VB_QP, VB_SRQ, VB_WQ };
 struct vb_queue { enum vb_kind kind; uint32_t user_index; };
 
 /* A doorbell page of the device. */

@@ -51,12 +51,14 @@ static int ring_alloc(struct vb_cq *cq, struct vb_buf *buf, uint32_t entries)
 	return error;
 }
 
-static int cq_command(struct vb_cq *cq, const struct ibv_cq_init_attr_ex *attr)
+static int cq_command(struct vb_cq *cq, const struct ibv_cq_init_attr_ex *attr,
+		      const struct vb_cq_extra *extra)
 {
 	struct ibv_context *context = &cq->context->base.context;
 	struct mlx5_ib_create_cq driver = {
 		.buf_addr = (uintptr_t)cq->at, .db_addr = (uintptr_t)cq->record,
-		.cqe_size = cq->entry_bytes, .flags = MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX,
+		.cqe_size = cq->entry_bytes,
+		.flags = (uint16_t)(MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX | extra->flags),
 		.uar_page_index = (uint16_t)cq->arm_uar->page_id,
 	};
 	struct mlx5_ib_create_cq_resp driver_answer = { 0 };
@@ -107,12 +109,13 @@ static void cq_free(struct vb_cq *cq)
 	free(cq);
 }
 
-static void cq_fill(struct vb_cq *cq, struct vb_context *c, const struct ibv_cq_init_attr_ex *attr)
+static void cq_fill(struct vb_cq *cq, struct vb_context *c, const struct ibv_cq_init_attr_ex *attr,
+		    const struct vb_cq_extra *extra)
 {
 	uint32_t flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
 
 	cq->context = c;
-	cq->entry_bytes = entry_bytes_wanted();
+	cq->entry_bytes = extra->entry_bytes ? extra->entry_bytes : entry_bytes_wanted();
 	cq->entries = 1u << vb_log2_ceil((uint64_t)attr->cqe + 1);
 	cq->ignores_overrun = flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
 	cq->lock.is_unneeded = flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
@@ -127,7 +130,8 @@ static void cq_fill(struct vb_cq *cq, struct vb_context *c, const struct ibv_cq_
 	vb_event_state_begin(&cq->cq.mutex, &cq->cq.cond);
 }
 
-static int cq_begin(struct vb_cq *cq, const struct ibv_cq_init_attr_ex *attr)
+static int cq_begin(struct vb_cq *cq, const struct ibv_cq_init_attr_ex *attr,
+		    const struct vb_cq_extra *extra)
 {
 	int error = ring_alloc(cq, &cq->buf, cq->entries);
 
@@ -135,11 +139,14 @@ static int cq_begin(struct vb_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 		return error;
 	cq->at = cq->buf.at;
 	cq->record = vb_record_alloc(cq->context);
-	return cq->record ? cq_command(cq, attr) : ENOMEM;
+	return cq->record ? cq_command(cq, attr, extra) : ENOMEM;
 }
 
+static const struct vb_cq_extra nothing_extra;
+
 /* NULL and errno. */
-static struct vb_cq *cq_make(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr)
+static struct vb_cq *cq_make(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr,
+			     const struct vb_cq_extra *extra)
 {
 	struct vb_cq *cq = NULL;
 	int error = attr_check(attr);
@@ -149,8 +156,8 @@ static struct vb_cq *cq_make(struct ibv_context *context, const struct ibv_cq_in
 		error = cq ? 0 : ENOMEM;
 	}
 	if (!error) {
-		cq_fill(cq, vb_context_of(context), attr);
-		error = cq_begin(cq, attr);
+		cq_fill(cq, vb_context_of(context), attr, extra);
+		error = cq_begin(cq, attr, extra);
 		if (error)
 			cq_free(cq);
 	}
@@ -173,18 +180,25 @@ VB_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, voi
 
 	if (!vb_is_ours(context))
 		return FOREIGN(ibv_create_cq)(context, cqe, cq_context, channel, comp_vector);
-	cq = cq_make(context, &attr);
+	cq = cq_make(context, &attr, &nothing_extra);
 	return cq ? ibv_cq_ex_to_cq(&cq->cq) : NULL;
 }
 
-struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+struct ibv_cq_ex *vb_cq_create_ex(struct ibv_context *context,
+				  const struct ibv_cq_init_attr_ex *attr,
+				  const struct vb_cq_extra *extra)
 {
-	struct vb_cq *cq = cq_make(context, attr);
+	struct vb_cq *cq = cq_make(context, attr, extra);
 
 	if (!cq)
 		return NULL;
 	vb_poll_fill(cq);
 	return &cq->cq;
+}
+
+struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+{
+	return vb_cq_create_ex(context, attr, &nothing_extra);
 }
 
 VB_EXPORT int ibv_destroy_cq(struct ibv_cq *base)
@@ -296,9 +310,11 @@ static void clean_locked(struct vb_cq *cq, const struct vb_queue *queue, struct 
 	vb_cq_publish(cq);
 }
 
+/* How far a program has read that reads for itself is not known here. */
 void vb_cq_clean(struct vb_cq *cq, const struct vb_queue *queue, struct vb_srq *srq)
 {
-	clean_locked(cq, queue, srq);
+	if (!cq->is_raw)
+		clean_locked(cq, queue, srq);
 }
 
 void vb_cq_lock_two(struct vb_cq *a, struct vb_cq *b)

@@ -29,7 +29,7 @@ static const uint8_t status_of_syndrome[64] = {
 #undef STATUS
 };
 
-/* By opcode of the send WQE.  UMR is not here: what it was for is remembered with the request. */
+/* By opcode of the send WQE, unless something else is remembered with the request. */
 static const uint8_t opcode_of_send[256] = {
 	[MLX5_OPCODE_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
 	[MLX5_OPCODE_RDMA_WRITE_IMM] = IBV_WC_RDMA_WRITE,
@@ -160,17 +160,15 @@ static inline int take(struct vb_cq *cq)
 
 static inline enum ibv_wc_opcode opcode_now(const struct vb_cq *cq)
 {
-	uint32_t opcode;
+	uint8_t meaning;
 
 	switch (mlx5_cqe_kind(now(cq))) {
 	case HW_CQE_RECV_WRITE_IMM:
 		return IBV_WC_RECV_RDMA_WITH_IMM;
 	case HW_CQE_REQ:
-		opcode = mlx5_cqe_wqe_opcode(now(cq));
-		if (opcode == MLX5_OPCODE_UMR)
-			return VB_CONTAINER(cq->current_queue, struct vb_qp, queue)->
-				sq.meaning[cq->current_at];
-		return opcode_of_send[opcode];
+		meaning = VB_CONTAINER(cq->current_queue, struct vb_qp, queue)->
+			sq.meaning[cq->current_at];
+		return meaning ? meaning : opcode_of_send[mlx5_cqe_wqe_opcode(now(cq))];
 	default:
 		return IBV_WC_RECV;
 	}

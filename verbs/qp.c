@@ -53,6 +53,7 @@ static uint32_t prefix_bytes(enum ibv_qp_type type)
 {
 	switch (type) {
 	case IBV_QPT_UD:
+	case IBV_QPT_DRIVER:
 		return sizeof(struct mlx5_datagram);
 	case IBV_QPT_XRC_SEND:
 		return sizeof(struct mlx5_xrc);
@@ -192,7 +193,13 @@ int vb_qp_command(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr, cons
 
 static bool has_receives(const struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 {
-	return !attr->srq && qp->type != IBV_QPT_XRC_SEND && qp->type != IBV_QPT_XRC_RECV;
+	return !attr->srq && qp->type != IBV_QPT_XRC_SEND && qp->type != IBV_QPT_XRC_RECV &&
+	       qp->dc == VB_DC_NONE;
+}
+
+static bool has_sends(const struct vb_qp *qp)
+{
+	return qp->type != IBV_QPT_XRC_RECV && qp->dc != VB_DC_TARGET;
 }
 
 static int rings_alloc(struct vb_qp *qp)
@@ -223,44 +230,66 @@ static int sizes(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 		       vb_build_ops_of(qp->type);
 	int error = 0;
 
-	if (qp->type != IBV_QPT_XRC_RECV)
+	if (has_sends(qp))
 		error = send_size(qp, &attr->cap, ops);
 	if (!error && has_receives(qp, attr))
 		error = receive_size(qp, &attr->cap);
 	return error;
 }
 
-static int qp_ask(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr)
+/* One place of the request has another meaning for targets, which have no rings. */
+static void extra_fill(const struct vb_qp *qp, const struct vb_qp_extra *extra,
+		       struct mlx5_ib_create_qp *driver)
+{
+	driver->flags |= extra->flags;
+	driver->dci_streams.log_num_concurent = extra->streams_log;
+	driver->dci_streams.log_num_errored = extra->failed_streams_log;
+	if (qp->dc == VB_DC_TARGET)
+		driver->access_key = extra->access_key;
+}
+
+static int qp_ask(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr,
+		  const struct vb_qp_extra *extra)
 {
 	struct mlx5_ib_create_qp driver = {
 		.buf_addr = (uintptr_t)qp->buf.at, .db_addr = (uintptr_t)qp->record,
 		.sq_wqe_count = qp->sq.entries, .rq_wqe_count = qp->rq.entries,
 		.rq_wqe_shift = qp->rq.entries ? qp->rq.entry_shift : 0,
-		.flags = MLX5_QP_FLAG_UAR_PAGE_INDEX,
+		.flags = qp->reg ? MLX5_QP_FLAG_UAR_PAGE_INDEX : 0,
 		.uidx = qp->queue.user_index,
-		.bfreg_index = qp->reg->page_id,
+		.bfreg_index = qp->reg ? qp->reg->page_id : 0,
 		.sq_buf_addr = (uintptr_t)qp->sq_buf.at,
 	};
 
+	if (extra)
+		extra_fill(qp, extra, &driver);
 	return vb_qp_command(qp, attr, &driver, sizeof driver);
 }
 
-static int qp_begin(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr)
+static int register_take(struct vb_qp *qp)
+{
+	qp->reg = vb_register_for(qp->context, qp->pd ? vb_td_of(&qp->pd->pd) : NULL);
+	return qp->reg ? 0 : ENOMEM;
+}
+
+static int qp_begin(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr,
+		    const struct vb_qp_extra *extra)
 {
 	int error = sizes(qp, attr);
 
-	if (!error)
+	if (!error && qp->dc != VB_DC_TARGET)
 		error = rings_alloc(qp);
 	if (!error && attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
-		error = vb_build_begin(qp, attr->send_ops_flags);
+		error = vb_build_begin(qp, attr->send_ops_flags, extra ? extra->dv_ops : 0);
 	if (!error)
 		error = vb_queue_add(qp->context, &qp->queue);
 	if (error)
 		return error;
 	qp->is_listed = true;
-	/* A target QP never rings, but the device wants to know where. */
-	qp->reg = vb_register_for(qp->context, qp->pd ? vb_td_of(&qp->pd->pd) : NULL);
-	return qp->reg ? qp_ask(qp, attr) : ENOMEM;
+	/* A target QP of XRC never rings, but the device wants to know where. */
+	if (qp->dc != VB_DC_TARGET)
+		error = register_take(qp);
+	return error ? error : qp_ask(qp, attr, extra);
 }
 
 static void qp_free(struct vb_qp *qp)
@@ -285,7 +314,8 @@ static void locks_begin(struct vb_qp *qp)
 	qp->sq.lock.is_unneeded = qp->rq.lock.is_unneeded = td && !td->is_shared;
 }
 
-static struct vb_qp *qp_new(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
+static struct vb_qp *qp_new(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr,
+			    const struct vb_qp_extra *extra)
 {
 	struct vb_qp *qp = calloc(1, sizeof *qp);
 	struct ibv_qp *base;
@@ -304,6 +334,7 @@ static struct vb_qp *qp_new(struct ibv_context *context, const struct ibv_qp_ini
 	qp->queue.kind = VB_QP;
 	qp->context = vb_context_of(context);
 	qp->type = attr->qp_type;
+	qp->dc = extra ? extra->dc : VB_DC_NONE;
 	qp->pd = attr->pd ? vb_pd_of(attr->pd) : NULL;
 	vb_parent_hold(attr->pd);
 	qp->srq = attr->srq ? vb_srq_of(attr->srq) : NULL;
@@ -338,7 +369,8 @@ static void caps_tell(const struct vb_qp *qp, struct ibv_qp_cap *cap)
 	cap->max_recv_sge = qp->rq.max_sge;
 }
 
-struct ibv_qp *vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+struct ibv_qp *vb_qp_create(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
+			    const struct vb_qp_extra *extra)
 {
 	struct vb_qp *qp = NULL;
 	int error = attr_check(attr);
@@ -346,8 +378,8 @@ struct ibv_qp *vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_a
 	if (!error && attr->comp_mask & (IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH))
 		return vb_create_hash_qp(context, attr);
 	if (!error) {
-		qp = qp_new(context, attr);
-		error = qp ? qp_begin(qp, attr) : ENOMEM;
+		qp = qp_new(context, attr, extra);
+		error = qp ? qp_begin(qp, attr, extra) : ENOMEM;
 	}
 	if (error) {
 		if (qp)
@@ -357,6 +389,11 @@ struct ibv_qp *vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_a
 	}
 	caps_tell(qp, &attr->cap);
 	return vb_qp_base(qp);
+}
+
+struct ibv_qp *vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+	return vb_qp_create(context, attr, NULL);
 }
 
 VB_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
@@ -402,7 +439,7 @@ struct ibv_qp *vb_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *
 	if (!error) {
 		if (attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT)
 			init.qp_context = attr->qp_context;
-		qp = qp_new(context, &init);
+		qp = qp_new(context, &init, NULL);
 		error = qp ? 0 : ENOMEM;
 	}
 	if (!error) {

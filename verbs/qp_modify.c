@@ -76,9 +76,12 @@ static struct ib_uverbs_modify_qp request_of(const struct ibv_qp *qp, const stru
 	return r;
 }
 
-/* A change of the send rate has a command of its own. */
+/* A change of the send rate has a command of its own, which also answers what a target's number
+ * is: it gets one on its way to RTR. */
 static int modify_command(struct ibv_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask)
 {
+	bool is_target = vb_qp_of(qp)->dc == VB_DC_TARGET;
+	int error;
 	struct ib_uverbs_ex_modify_qp request = { .base = request_of(qp, attr, mask) };
 	struct ib_uverbs_ex_modify_qp_resp answer = { 0 };
 	struct mlx5_ib_modify_qp driver = { 0 };
@@ -98,7 +101,10 @@ static int modify_command(struct ibv_qp *qp, const struct ibv_qp_attr *attr, uin
 	};
 
 	request.rate_limit = attr->rate_limit;
-	return cmd_write(mask & IBV_QP_RATE_LIMIT ? &extended : &plain, qp->context);
+	error = cmd_write(is_target || mask & IBV_QP_RATE_LIMIT ? &extended : &plain, qp->context);
+	if (!error && is_target && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RTR)
+		qp->qp_num = driver_answer.dctn;
+	return error;
 }
 
 /* Nothing that was posted is remembered. */

@@ -28,7 +28,7 @@ struct vb_ring {
 	_Atomic uint32_t tail;		/* requests completed so far */
 	uint64_t *wr_id;		/* by index of the first entry */
 	uint32_t *head_at;		/* send queues: `head` when that WQE was posted */
-	uint8_t *meaning;		/* and what a UMR is for: an enum ibv_wc_opcode */
+	uint8_t *meaning;		/* and an enum ibv_wc_opcode where the WQE's does not tell, or 0 */
 };
 
 struct vb_srq {
@@ -73,8 +73,12 @@ struct vb_cq {
 	struct vb_queue *last_queue;
 	uint64_t wc_flags;
 	bool ignores_overrun;
+	bool is_raw;			/* the program reads it itself: hands off */
 	struct ibv_pd *parent_domain;
 };
+
+/* Which end of a dynamic connection a QP of type DRIVER is. */
+enum vb_dc { VB_DC_NONE, VB_DC_INITIATOR, VB_DC_TARGET };
 
 struct vb_qp {
 	struct ibv_qp_ex ex;		/* begins with struct ibv_qp */
@@ -89,6 +93,7 @@ struct vb_qp {
 	bool signals_all;
 	bool is_listed;			/* its queue has a user index */
 	enum ibv_qp_type type;
+	enum vb_dc dc;
 	struct vb_pd *pd;
 	struct vb_srq *srq;
 	uint32_t scatters_inline;	/* bytes of a receive that may come within the CQE */
@@ -143,6 +148,17 @@ void vb_send_begin(struct vb_qp *qp);	/* once the QP is made */
 void vb_srq_list_begin(struct vb_srq *srq);
 /* The receive in entry @index is done. */
 void vb_srq_give_back(struct vb_srq *srq, uint32_t index);
+
+/* --- cq.c --- */
+/* What the driver's own interface adds to the attributes of a new CQ. */
+struct vb_cq_extra {
+	uint32_t entry_bytes;		/* 0: as usual */
+	uint16_t flags;			/* MLX5_IB_CREATE_CQ_FLAGS_* */
+};
+/* vb_create_cq_ex() with @extra. */
+struct ibv_cq_ex *vb_cq_create_ex(struct ibv_context *context,
+				  const struct ibv_cq_init_attr_ex *attr,
+				  const struct vb_cq_extra *extra);
 
 /* --- cq.c, for queues that go away or are reset --- */
 /* Takes the completions of @queue out of @cq; receives of @srq are given back to it. */

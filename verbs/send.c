@@ -228,7 +228,8 @@ int vb_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr
 void vb_send_begin(struct vb_qp *qp)
 {
 	qp->on_transport = on_of(qp->type);
-	qp->prefix_units = qp->type == IBV_QPT_UD ? sizeof(struct mlx5_datagram) / MLX5_UNIT_BYTES :
+	qp->prefix_units = qp->type == IBV_QPT_UD || qp->dc == VB_DC_INITIATOR ?
+			   sizeof(struct mlx5_datagram) / MLX5_UNIT_BYTES :
 			   qp->type == IBV_QPT_XRC_SEND ?
 			   sizeof(struct mlx5_xrc) / MLX5_UNIT_BYTES : 0;
 	qp->rang = qp->context->channel.ops->rang;

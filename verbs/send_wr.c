@@ -7,11 +7,14 @@
  *
  * Source: ibv_wr_post(3); device-abi C.1 to C.3.
  */
+#include <infiniband/mlx5dv/queues.h>	/* the whole names opcodes as hw-models does */
 #include <stdlib.h>
 #include "verbs/build.h"
 #include "verbs/wqe.h"
 
 struct vb_build {
+	struct mlx5dv_qp_ex dv;
+	struct vb_qp *qp;
 	struct wqe w;			/* the open request */
 	struct wqe last;		/* the last closed one */
 	uint64_t wr_id;
@@ -224,6 +227,68 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
 	wqe_prefix(of(ex), w, &xrc);
 }
 
+/* --- what only the driver's own interface has --- */
+
+static struct vb_qp *of_dv(struct mlx5dv_qp_ex *dv)
+{
+	return VB_CONTAINER(dv, struct vb_build, dv)->qp;
+}
+
+static void wr_set_dc_addr_stream(struct mlx5dv_qp_ex *dv, struct ibv_ah *ah, uint32_t remote_dctn,
+				  uint64_t remote_dc_key, uint16_t stream_id)
+{
+	struct vb_qp *qp = of_dv(dv);
+	struct wqe *w = open_request(qp);
+	struct mlx5_datagram av;
+
+	if (!w)
+		return;
+	w->stream = stream_id;
+	wqe_dc_address(ah, remote_dctn, remote_dc_key, &av);
+	wqe_prefix(qp, w, &av);
+}
+
+static void wr_set_dc_addr(struct mlx5dv_qp_ex *dv, struct ibv_ah *ah, uint32_t remote_dctn,
+			   uint64_t remote_dc_key)
+{
+	wr_set_dc_addr_stream(dv, ah, remote_dctn, remote_dc_key, 0);
+}
+
+/* Longer than the ring was made for, it could overtake what is not done yet. */
+static bool raw_is_too_long(const struct vb_qp *qp, uint32_t units)
+{
+	return !units || units * MLX5_UNIT_BYTES >
+			 qp->sq.entries / qp->sq.max_post * VB_SQ_BLOCK_BYTES;
+}
+
+/* A WQE of the program's: only its place in the queue is told here.  Nothing is added to it. */
+static void wr_raw_wqe(struct mlx5dv_qp_ex *dv, const void *wqe)
+{
+	struct vb_qp *qp = of_dv(dv);
+	struct vb_build *b = qp->build;
+	struct wqe *w = begin(&qp->ex, 0);
+	struct mlx5_ctrl ctrl;
+	uint32_t units;
+
+	if (!w)
+		return;
+	b->is_open = false;
+	memcpy(&ctrl, wqe, sizeof ctrl);
+	units = mlx5_ctrl_ds(&ctrl);
+	if (raw_is_too_long(qp, units)) {
+		b->error = ENOMEM;
+		return;
+	}
+	mlx5_ctrl_set_wqe_index(&ctrl, qp->sq.produced & 0xffff);
+	w->at = w->ctrl;
+	w->units = 0;
+	wqe_put(qp, w, &ctrl);
+	wqe_put_units(qp, w, (const uint8_t *)wqe + MLX5_UNIT_BYTES, units - 1);
+	qp->fence = 0;
+	wqe_remember(qp, b->wr_id, MLX5DV_WC_RAW_WQE, units);
+	b->last = *w;
+}
+
 /* --- a batch --- */
 
 static void wr_start(struct ibv_qp_ex *ex)
@@ -289,6 +354,7 @@ uint64_t vb_build_ops_of(enum ibv_qp_type type)
 	switch (type) {
 	case IBV_QPT_RC:
 	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_DRIVER:
 		return OPS_RC;
 	case IBV_QPT_UC:
 		return OPS_UC;
@@ -299,6 +365,18 @@ uint64_t vb_build_ops_of(enum ibv_qp_type type)
 	default:
 		return 0;
 	}
+}
+
+static void dv_fill(struct vb_qp *qp, uint64_t dv_ops)
+{
+	struct mlx5dv_qp_ex *dv = &qp->build->dv;
+
+	if (dv_ops & MLX5DV_QP_EX_WITH_RAW_WQE)
+		dv->wr_raw_wqe = wr_raw_wqe;
+	if (qp->dc != VB_DC_INITIATOR)
+		return;
+	dv->wr_set_dc_addr = wr_set_dc_addr;
+	dv->wr_set_dc_addr_stream = wr_set_dc_addr_stream;
 }
 
 static void setters_fill(struct ibv_qp_ex *ex, enum ibv_qp_type type)
@@ -316,15 +394,18 @@ static void setters_fill(struct ibv_qp_ex *ex, enum ibv_qp_type type)
 		ex->wr_set_xrc_srqn = wr_set_xrc_srqn;
 }
 
-int vb_build_begin(struct vb_qp *qp, uint64_t ops)
+/* Keys that a queue lays out are made by commands to the hardware, which no device of ours has. */
+int vb_build_begin(struct vb_qp *qp, uint64_t ops, uint64_t dv_ops)
 {
 	struct ibv_qp_ex *ex = &qp->ex;
 
-	if (ops & ~vb_build_ops_of(qp->type))
+	if (ops & ~vb_build_ops_of(qp->type) || dv_ops & ~(uint64_t)MLX5DV_QP_EX_WITH_RAW_WQE)
 		return EOPNOTSUPP;
 	qp->build = calloc(1, sizeof *qp->build);
 	if (!qp->build)
 		return ENOMEM;
+	qp->build->qp = qp;
+	dv_fill(qp, dv_ops);
 	setters_fill(ex, qp->type);
 #define WITH(flag, function) \
 	if (ops & IBV_QP_EX_WITH_##flag) ex->function = function
@@ -340,6 +421,11 @@ int vb_build_begin(struct vb_qp *qp, uint64_t ops)
 	WITH(BIND_MW, wr_bind_mw);
 #undef WITH
 	return 0;
+}
+
+struct mlx5dv_qp_ex *vb_build_dv(struct vb_qp *qp)
+{
+	return qp->build ? &qp->build->dv : NULL;
 }
 
 void vb_build_end(struct vb_qp *qp)

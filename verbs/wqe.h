@@ -26,6 +26,7 @@ struct wqe {
 	uint8_t opcode;
 	uint8_t meaning;		/* enum ibv_wc_opcode of a UMR */
 	uint8_t fence;			/* enum mlx5_fence */
+	uint16_t stream;		/* of a DC initiator */
 	__be32 imm;
 };
 
@@ -171,26 +172,44 @@ static inline void wqe_address(const struct ibv_ah *ah, uint32_t remote_qpn, uin
 	mlx5_datagram_set_is_extended(out, 1);
 }
 
-/* Completes the WQE and counts it: the device has not been told yet. */
+/* The same of a DC initiator, to the target @dctn. */
+static inline void wqe_dc_address(const struct ibv_ah *ah, uint32_t dctn, uint64_t access_key,
+				  struct mlx5_datagram *out)
+{
+	*out = vb_ah_of(ah)->av;
+	mlx5_datagram_set_qkey(out, (uint32_t)(access_key >> 32));
+	mlx5_datagram_set_key_low(out, (uint32_t)access_key);
+	mlx5_datagram_set_dest_qpn(out, dctn & 0xffffff);
+	mlx5_datagram_set_is_extended(out, 1);
+}
+
+/* What is remembered of a complete WQE of @units: the device has not been told yet. */
+static inline void wqe_remember(struct vb_qp *qp, uint64_t wr_id, uint8_t meaning, uint32_t units)
+{
+	uint32_t at = qp->sq.produced & (qp->sq.entries - 1);
+
+	qp->sq.wr_id[at] = wr_id;
+	qp->sq.head_at[at] = qp->sq.head++;
+	qp->sq.meaning[at] = meaning;
+	qp->sq.produced += (units * MLX5_UNIT_BYTES + VB_SQ_BLOCK_BYTES - 1) / VB_SQ_BLOCK_BYTES;
+}
+
+/* Completes the WQE and counts it. */
 static inline void wqe_close(struct vb_qp *qp, const struct wqe *w, uint64_t wr_id,
 			     unsigned send_flags)
 {
 	bool is_signaled = qp->signals_all || send_flags & IBV_SEND_SIGNALED;
 	uint32_t fence = send_flags & IBV_SEND_FENCE ? MLX5_FENCE_SMALL_AND_READS : qp->fence;
-	uint32_t at = qp->sq.produced & (qp->sq.entries - 1);
 	struct mlx5_ctrl ctrl;
 
 	ctrl.dw[0] = be32_of((qp->sq.produced & 0xffff) << 8 | w->opcode);
 	ctrl.dw[1] = be32_of(qp->ex.qp_base.qp_num << 8 | w->units);
-	ctrl.dw[2] = be32_of(fence << 5 | (is_signaled ? MLX5_COMPLETION_ALWAYS << 2 : 0) |
+	ctrl.dw[2] = be32_of((uint32_t)w->stream << 8 | fence << 5 | (is_signaled ? MLX5_COMPLETION_ALWAYS << 2 : 0) |
 			     (send_flags & IBV_SEND_SOLICITED ? 2u : 0));
 	ctrl.dw[3].raw = w->imm;
 	memcpy(w->ctrl, &ctrl, sizeof ctrl);
 	qp->fence = w->fence;
-	qp->sq.wr_id[at] = wr_id;
-	qp->sq.head_at[at] = qp->sq.head++;
-	qp->sq.meaning[at] = w->meaning;
-	qp->sq.produced += (w->units * MLX5_UNIT_BYTES + VB_SQ_BLOCK_BYTES - 1) / VB_SQ_BLOCK_BYTES;
+	wqe_remember(qp, wr_id, w->meaning, w->units);
 }
 
 /* Tells the device of everything closed so far; @w is the last WQE. */
