@@ -2,8 +2,8 @@
 /*
  * Memory that the device reads by itself: rings and doorbell records.
  *
- * It must not be shared with a forked child by copy-on-write, see fork.c.  A parent domain may
- * bring an allocator of its own; whatever that gives is taken as it is.
+ * It must not be shared with a forked child by copy-on-write, see fork.c.  A parent domain or a
+ * context may bring an allocator of its own; whatever that gives is taken as it is.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -38,7 +38,15 @@ static int own_alloc(struct vb_buf *b)
 	return 0;
 }
 
-int vb_buf_alloc(struct vb_buf *b, struct ibv_pd *pd, size_t bytes, uint64_t resource_type)
+static int context_alloc(struct vb_buf *b, struct vb_context *c)
+{
+	b->at = c->allocators.alloc(b->bytes, c->allocators.data);
+	b->context = b->at ? c : NULL;
+	return b->at ? 0 : ENOMEM;
+}
+
+int vb_buf_alloc(struct vb_buf *b, struct vb_context *c, struct ibv_pd *pd, size_t bytes,
+		 uint64_t resource_type)
 {
 	struct vb_pd *domain = pd ? vb_pd_of(pd) : NULL;
 	int error = 0;
@@ -54,7 +62,8 @@ int vb_buf_alloc(struct vb_buf *b, struct ibv_pd *pd, size_t bytes, uint64_t res
 			b->owner = pd;
 	}
 	if (!b->owner)
-		error = own_alloc(b);
+		error = c->allocators.alloc && c->allocators.free ? context_alloc(b, c) :
+			own_alloc(b);
 	if (error) {
 		b->at = NULL;
 		return error;
@@ -71,6 +80,8 @@ void vb_buf_free(struct vb_buf *b)
 		return;
 	if (domain) {
 		domain->free(b->owner, domain->pd_context, b->at, b->resource_type);
+	} else if (b->context) {
+		b->context->allocators.free(b->at, b->context->allocators.data);
 	} else {
 		vb_fork_release(b->at, b->bytes);
 		free(b->at);
@@ -96,10 +107,12 @@ static struct vb_record_page *record_page_new(void)
 
 	if (!p)
 		return NULL;
-	if (vb_buf_alloc(&p->buf, NULL, page_bytes(), 0)) {
+	p->buf.bytes = page_bytes();	/* of ours: records are found by their page */
+	if (own_alloc(&p->buf)) {
 		free(p);
 		return NULL;
 	}
+	memset(p->buf.at, 0, p->buf.bytes);
 	p->count = count;
 	for (unsigned i = 0; i < count; i++)
 		p->free[i / 64] |= UINT64_C(1) << i % 64;

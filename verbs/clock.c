@@ -51,23 +51,30 @@ static uint64_t cycles_read(const uint32_t *at)
 	return (uint64_t)high << 32 | low;
 }
 
+void *vb_core_clock(struct vb_context *c)
+{
+	uint8_t *page = page_of(c, &c->core_clock_page, MAP_CORE_CLOCK);
+
+	return page ? page + c->limits.core_clock_offset : NULL;
+}
+
 int vb_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 {
 	struct vb_context *c = vb_context_of(context);
 	uint32_t wanted = values->comp_mask;
 	uint64_t cycles;
-	uint8_t *page;
+	uint32_t *words;
 
 	if (wanted & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
 		return EINVAL;
 	values->comp_mask = 0;
 	if (!wanted)
 		return 0;
-	page = page_of(c, &c->core_clock_page, MAP_CORE_CLOCK);
-	if (!page)
+	words = vb_core_clock(c);
+	if (!words)
 		return EOPNOTSUPP;
 	refresh(c);
-	cycles = cycles_read((const uint32_t *)(void *)(page + c->limits.core_clock_offset));
+	cycles = cycles_read(words);
 	/* Hardware's unit, not seconds: the structure has no better place. */
 	values->raw_clock.tv_sec = 0;
 	values->raw_clock.tv_nsec = (long)cycles;
@@ -90,12 +97,27 @@ static struct mlx5_ib_clock_info info_read(const struct mlx5_ib_clock_info *page
 	return copy;
 }
 
+static struct mlx5_ib_clock_info *info_page(struct vb_context *c)
+{
+	return c->limits.clock_info_versions ? page_of(c, &c->clock_page, MAP_CLOCK_INFO) : NULL;
+}
+
+int vb_clock_info(struct vb_context *c, struct mlx5_ib_clock_info *out)
+{
+	struct mlx5_ib_clock_info *page = info_page(c);
+
+	if (!page)
+		return EINVAL;
+	refresh(c);
+	*out = info_read(page);
+	return 0;
+}
+
 uint64_t vb_clock_ns(struct vb_context *c, uint64_t cycles)
 {
-	struct mlx5_ib_clock_info info, *page;
+	struct mlx5_ib_clock_info info, *page = info_page(c);
 	uint64_t delta;
 
-	page = c->limits.clock_info_versions ? page_of(c, &c->clock_page, MAP_CLOCK_INFO) : NULL;
 	if (!page)
 		return 0;
 	info = info_read(page);

@@ -36,6 +36,7 @@ struct vb_queue { enum vb_kind kind; uint32_t user_index; };
 struct vb_uar {
 	uint8_t *page;		/* NULL: not there */
 	uint32_t page_id;	/* what commands call it */
+	uint64_t mmap_offset;
 	uint32_t handle;
 };
 
@@ -47,6 +48,14 @@ struct vb_register {
 	uint8_t *at;		/* first of two buffers of @bytes, used in turns */
 	uint32_t bytes, offset;
 	uint32_t page_id;
+	uint64_t mmap_offset;	/* of its page */
+};
+
+/* Functions of the program's for the memory of queues; NULL: there are none. */
+struct vb_allocators {
+	void *(*alloc)(size_t bytes, void *data);
+	void (*free)(void *at, void *data);
+	void *data;
 };
 
 struct vb_context {
@@ -65,6 +74,7 @@ struct vb_context {
 		uint64_t core_clock_offset;
 		uint64_t core_support;
 		uint32_t dump_fill_mkey;
+		uint32_t num_dyn_bfregs, flow_action_flags;
 	} limits;
 	struct ibv_device_attr_ex attr;		/* as of opening */
 	struct vb_uar arm_uar, uar[VB_UARS];
@@ -78,6 +88,7 @@ struct vb_context {
 	struct vb_lock record_lock;
 	struct vb_record_page *record_pages;
 
+	struct vb_allocators allocators;
 	void *clock_page, *core_clock_page;	/* NULL until somebody asks */
 	bool is_imported;
 };
@@ -94,6 +105,7 @@ static inline struct vb_device *vb_device_of(const struct ibv_device *device)
 
 /* False: a device of the system's libibverbs, see foreign.h. */
 bool vb_is_ours(const struct ibv_context *context);
+bool vb_device_is_ours(const struct ibv_device *device);
 
 struct vb_pd {
 	struct ibv_pd pd;	/* of a parent domain: that of its protection domain too */
@@ -163,12 +175,14 @@ static inline struct vb_queue *vb_queue_find(const struct vb_context *c, uint32_
 struct vb_buf {
 	void *at;
 	size_t bytes;
+	struct vb_context *context;	/* whose allocators gave it, or NULL */
 	struct ibv_pd *owner;	/* parent domain whose allocator gave it, or NULL */
 	uint64_t resource_type;
 };
 /* Zeroed, aligned to a page, kept from forked children if the program asked for that.
- * @pd may be NULL; its own allocator is asked if it has one.  ENOMEM */
-int vb_buf_alloc(struct vb_buf *b, struct ibv_pd *pd, size_t bytes, uint64_t resource_type);
+ * @pd may be NULL; its own allocator is asked if it has one, then that of the context.  ENOMEM */
+int vb_buf_alloc(struct vb_buf *b, struct vb_context *c, struct ibv_pd *pd, size_t bytes,
+		 uint64_t resource_type);
 void vb_buf_free(struct vb_buf *b);
 /* Two zeroed words in a cache line of their own.  NULL: no memory. */
 uint32_t *vb_record_alloc(struct vb_context *c);
@@ -195,6 +209,8 @@ ssize_t vb_read_attribute_by_path(const char *path, char *text, size_t bytes);
 /* --- query.c --- */
 int vb_query_context(struct vb_context *c);	/* of an imported one, for get_context() */
 int vb_device_attributes(struct vb_context *c);	/* fills c->attr */
+struct mlx5_ib_query_device_resp;
+int vb_driver_attributes(struct ibv_context *context, struct mlx5_ib_query_device_resp *out);
 
 /* --- lending time to a device that has none of its own --- */
 static inline void vb_idle(const struct vb_context *c)

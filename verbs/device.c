@@ -43,14 +43,14 @@ static struct ibv_context *mark(struct ibv_device *device, int fd)
 	return NULL;
 }
 
-static bool device_is_ours(const struct ibv_device *device)
+bool vb_device_is_ours(const struct ibv_device *device)
 {
 	return device->_ops._dummy1 == mark;
 }
 
 bool vb_is_ours(const struct ibv_context *context)
 {
-	return device_is_ours(context->device);
+	return vb_device_is_ours(context->device);
 }
 
 int vb_fail(int error)
@@ -202,7 +202,7 @@ VB_EXPORT void ibv_free_device_list(struct ibv_device **list)
 		return;
 	l = VB_CONTAINER(list, struct device_list, device);
 	for (unsigned i = 0; list[i]; i++)
-		if (device_is_ours(list[i]))
+		if (vb_device_is_ours(list[i]))
 			device_put(vb_device_of(list[i]));
 	foreign_list_free(l->foreign);
 	free(l);
@@ -215,14 +215,14 @@ VB_EXPORT const char *ibv_get_device_name(struct ibv_device *device)
 
 VB_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
 {
-	if (!device_is_ours(device))
+	if (!vb_device_is_ours(device))
 		return FOREIGN(ibv_get_device_guid)(device);
 	return htobe64(vb_device_of(device)->found.node_guid);
 }
 
 VB_EXPORT int ibv_get_device_index(struct ibv_device *device)
 {
-	if (!device_is_ours(device))
+	if (!vb_device_is_ours(device))
 		return FOREIGN(ibv_get_device_index)(device);
 	return (int)vb_device_of(device)->found.index;
 }
@@ -263,6 +263,8 @@ int vb_context_answer(struct vb_context *c, const struct mlx5_ib_alloc_ucontext_
 	c->limits.clock_info_versions = answer->clock_info_versions;
 	c->limits.core_clock_offset = answer->hca_core_clock_offset;
 	c->limits.dump_fill_mkey = answer->dump_fill_mkey;
+	c->limits.num_dyn_bfregs = answer->num_dyn_bfregs;
+	c->limits.flow_action_flags = answer->flow_action_flags;
 	return answer->cqe_version == 1 ? 0 : EOPNOTSUPP; /* no user index: Connect-IB's past */
 }
 
@@ -362,7 +364,7 @@ VB_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	struct channel channel;
 	int error;
 
-	if (!device_is_ours(device))
+	if (!vb_device_is_ours(device))
 		return FOREIGN(ibv_open_device)(device);
 	error = d->provider->open(&d->found, &channel);
 	if (error) {

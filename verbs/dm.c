@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "verbs/cmd.h"
 #include "verbs/context.h"
+#include "verbs/dm.h"
 #include "verbs/foreign.h"
 #include "verbs/mr.h"
 #include "verbs/ops.h"
@@ -21,21 +22,8 @@
 #define MAP_DEVICE_MEMORY	8u	/* what the pages of a command descriptor are, see B.5 */
 #define WORD_BYTES		4u
 
-struct vb_dm {
-	struct ibv_dm dm;
-	uint64_t bytes;
-	uint8_t *at;
-	void *pages;
-	size_t page_bytes;	/* of all pages */
-};
-
 /* Where it lies, as the device says. */
 struct place { uint64_t start; uint16_t page; };
-
-static struct vb_dm *vb_dm_of(struct ibv_dm *dm)
-{
-	return (struct vb_dm *)dm;
-}
 
 /* --- copying --- */
 

@@ -125,18 +125,33 @@ static void driver_attributes(const struct mlx5_ib_query_device_resp *r,
 	a->packet_pacing_caps.supported_qpts = r->packet_pacing_caps.supported_qpts;
 }
 
-static int attributes_ask(struct ibv_context *context, struct ibv_device_attr_ex *out)
+static int attributes_command(struct ibv_context *context,
+			      struct ib_uverbs_ex_query_device_resp *answer,
+			      struct mlx5_ib_query_device_resp *driver)
 {
 	struct ib_uverbs_ex_query_device request = { 0 };
-	struct ib_uverbs_ex_query_device_resp answer = { 0 };
-	struct mlx5_ib_query_device_resp driver = { 0 };
 	struct cmd_write w = {
 		.command = CMD_EXTENDED | IB_USER_VERBS_EX_CMD_QUERY_DEVICE,
 		.in = &request, .in_bytes = sizeof request,
-		.out = &answer, .out_bytes = sizeof answer,
-		.driver_out = &driver, .driver_out_bytes = sizeof driver,
+		.out = answer, .out_bytes = sizeof *answer,
+		.driver_out = driver, .driver_out_bytes = sizeof *driver,
 	};
-	int error = cmd_write(&w, context);
+
+	return cmd_write(&w, context);
+}
+
+int vb_driver_attributes(struct ibv_context *context, struct mlx5_ib_query_device_resp *out)
+{
+	struct ib_uverbs_ex_query_device_resp answer = { 0 };
+
+	return attributes_command(context, &answer, out);
+}
+
+static int attributes_ask(struct ibv_context *context, struct ibv_device_attr_ex *out)
+{
+	struct ib_uverbs_ex_query_device_resp answer = { 0 };
+	struct mlx5_ib_query_device_resp driver = { 0 };
+	int error = attributes_command(context, &answer, &driver);
 
 	if (error)
 		return error;

@@ -112,7 +112,7 @@ static int srq_memory(struct vb_context *c, struct vb_srq *srq)
 	int error = vb_ring_alloc(&srq->ring, false);
 
 	if (!error)
-		error = vb_buf_alloc(&srq->buf, srq->srq.pd,
+		error = vb_buf_alloc(&srq->buf, c, srq->srq.pd,
 				     (size_t)srq->ring.entries << srq->ring.entry_shift,
 				     VB_RESOURCE_SRQ);
 	if (error)

@@ -51,7 +51,8 @@ int vb_uar_alloc(struct vb_context *c, struct vb_uar *uar, bool is_noncached)
 	error = cmd_send(&cmd, &c->base.context);
 	if (error)
 		return error;
-	*uar = (struct vb_uar){ .handle = cmd_handle(&cmd, at), .page_id = page_id };
+	*uar = (struct vb_uar){ .handle = cmd_handle(&cmd, at), .page_id = page_id,
+				.mmap_offset = offset };
 	error = uar_map(c, uar, offset, bytes);
 	if (error)
 		uar_destroy(c, uar->handle);
@@ -78,6 +79,7 @@ static void registers_fill(const struct vb_context *c, const struct vb_uar *uar,
 		reg[i] = (struct vb_register){
 			.at = uar->page + MLX5_UAR_SEND_FIRST + i * stride,
 			.bytes = c->limits.bf_reg_bytes / 2, .page_id = uar->page_id,
+			.mmap_offset = uar->mmap_offset,
 		};
 }
 

@@ -64,7 +64,7 @@ static int memory_alloc(struct vb_wq *wq, const struct ibv_wq_init_attr *attr)
 	if (!error)
 		error = vb_ring_alloc(&wq->ring, false);
 	if (!error)
-		error = vb_buf_alloc(&wq->buf, attr->pd,
+		error = vb_buf_alloc(&wq->buf, c, attr->pd,
 				     (size_t)wq->ring.entries << wq->ring.entry_shift, RESOURCE_WQ);
 	if (error)
 		return error;
