@@ -250,7 +250,7 @@ Test(build, what_a_type_can_be_asked_for)
 		cr_assert_eq(ops & rows[i].has, rows[i].has);
 		cr_assert_eq(ops & rows[i].lacks, 0);
 		other.type = rows[i].type;
-		cr_assert_eq(vb_build_begin(&other, rows[i].lacks), EOPNOTSUPP);
+		cr_assert_eq(vb_build_begin(&other, rows[i].lacks, 0), EOPNOTSUPP);
 	}
 	cr_assert_null(ex->wr_rdma_read, "it was not asked for");
 }
