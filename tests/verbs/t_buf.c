@@ -106,7 +106,7 @@ Test(buf, is_whole_zeroed_pages)
 	struct vb_buf b;
 
 	for (int i = 0; i < 3; i++) {
-		cr_assert_eq(vb_buf_alloc(&b, NULL, PAGE + 1, 7), 0);
+		cr_assert_eq(vb_buf_alloc(&b, &context, NULL, PAGE + 1, 7), 0);
 		cr_assert_eq((uintptr_t)b.at % PAGE, 0);
 		cr_assert_eq(b.bytes, 2 * PAGE);
 		for (unsigned k = 0; k < b.bytes; k++)
@@ -125,7 +125,7 @@ Test(buf, comes_from_the_domain)
 
 	memset(memory, 0xff, 2 * PAGE);
 	seen.give = memory;
-	cr_assert_eq(vb_buf_alloc(&b, &domain.pd, PAGE + 1, 0x500000001), 0);
+	cr_assert_eq(vb_buf_alloc(&b, &context, &domain.pd, PAGE + 1, 0x500000001), 0);
 	cr_assert_eq(b.at, memory);
 	cr_assert_eq(seen.context, &seen);
 	cr_assert_eq(seen.bytes, 2 * PAGE);
@@ -146,7 +146,7 @@ Test(buf, the_domain_may_leave_it_to_the_library)
 	struct vb_buf b;
 
 	seen.give = IBV_ALLOCATOR_USE_DEFAULT;
-	cr_assert_eq(vb_buf_alloc(&b, &domain.pd, 100, 1), 0);
+	cr_assert_eq(vb_buf_alloc(&b, &context, &domain.pd, 100, 1), 0);
 	cr_assert_eq(seen.allocs, 1);
 	cr_assert_neq(b.at, IBV_ALLOCATOR_USE_DEFAULT);
 	memset(b.at, 1, b.bytes);
@@ -159,7 +159,7 @@ Test(buf, the_domain_may_have_none)
 	struct vb_buf b;
 
 	seen.give = NULL;
-	cr_assert_eq(vb_buf_alloc(&b, &domain.pd, 100, 1), ENOMEM);
+	cr_assert_eq(vb_buf_alloc(&b, &context, &domain.pd, 100, 1), ENOMEM);
 	cr_assert_eq(seen.allocs, 1);
 	vb_buf_free(&b);
 	cr_assert_eq(seen.frees, 0);
