@@ -169,6 +169,6 @@ Test(buf, there_may_be_no_memory)
 {
 	struct vb_buf b;
 
-	cr_assert_eq(vb_buf_alloc(&b, NULL, SIZE_MAX / 2, 1), ENOMEM);
+	cr_assert_eq(vb_buf_alloc(&b, &context, NULL, SIZE_MAX / 2, 1), ENOMEM);
 	vb_buf_free(&b);
 }
