@@ -90,9 +90,10 @@ VB_EXPORT struct ibv_qp *mlx5dv_create_qp(struct ibv_context *context,
 	       refuse(EOPNOTSUPP);
 }
 
+/* perftest asks also for a target, which has no such functions, and then uses none. */
 VB_EXPORT struct mlx5dv_qp_ex *mlx5dv_qp_ex_from_ibv_qp_ex(struct ibv_qp_ex *qp)
 {
-	return is_ours(qp->qp_base.context) ? vb_dv_qp_ex(qp) : refuse(EOPNOTSUPP);
+	return qp && is_ours(qp->qp_base.context) ? vb_dv_qp_ex(qp) : refuse(EOPNOTSUPP);
 }
 
 VB_EXPORT struct ibv_wq *mlx5dv_create_wq(struct ibv_context *context,
