@@ -227,10 +227,9 @@ VB_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 	return 0;
 }
 
+/* Also of a plain one: whoever connects dynamically may want to tell it. */
 int vb_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num)
 {
-	if (!vb_srq_of(srq)->is_xrc)
-		return EOPNOTSUPP;
 	*srq_num = vb_srq_of(srq)->srqn;
 	return 0;
 }
