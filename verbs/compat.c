@@ -35,6 +35,7 @@ struct old_cq;
 struct old_srq;
 struct old_qp;
 struct old_send_wr;
+struct old_recv_wr;
 
 struct old_context {
 	struct old_device *device;
@@ -43,13 +44,13 @@ struct old_context {
 		int (*poll_cq)(struct old_cq *cq, int count, struct ibv_wc *wc);
 		int (*req_notify_cq)(struct old_cq *cq, int solicited_only);
 		void *unused_cq_verbs[7];
-		int (*post_srq_recv)(struct old_srq *srq, struct ibv_recv_wr *wr,
-				     struct ibv_recv_wr **bad_wr);
+		int (*post_srq_recv)(struct old_srq *srq, struct old_recv_wr *wr,
+				     struct old_recv_wr **bad_wr);
 		void *unused_qp_verbs[4];
 		int (*post_send)(struct old_qp *qp, struct old_send_wr *wr,
 				 struct old_send_wr **bad_wr);
-		int (*post_recv)(struct old_qp *qp, struct ibv_recv_wr *wr,
-				 struct ibv_recv_wr **bad_wr);
+		int (*post_recv)(struct old_qp *qp, struct old_recv_wr *wr,
+				 struct old_recv_wr **bad_wr);
 		void *unused_ah_verbs[4];
 	} ops;
 	int cmd_fd, async_fd, num_comp_vectors;
@@ -118,7 +119,14 @@ struct old_ah {
 	struct ibv_ah *real;
 };
 
-/* The first part of today's. */
+/* Today's begin with wr_id, and send requests end with more. */
+struct old_recv_wr {
+	struct old_recv_wr *next;
+	uint64_t wr_id;
+	struct ibv_sge *sg_list;
+	int num_sge;
+};
+
 struct old_send_wr {
 	struct old_send_wr *next;
 	uint64_t wr_id;
@@ -134,7 +142,7 @@ struct old_send_wr {
 };
 _Static_assert(offsetof(struct old_send_wr, wr) == offsetof(struct ibv_send_wr, wr) &&
 	       sizeof(((struct old_send_wr *)0)->wr) == sizeof(((struct ibv_send_wr *)0)->wr),
-	       "a work request is copied as a whole");
+	       "what follows the list is copied as a whole");
 
 /* An object around @real; without memory that is given back by @undo. */
 #define WRAP(type, undo, real_, ...)						\
@@ -216,28 +224,61 @@ static int req_notify_cq(struct old_cq *cq, int solicited_only)
 	return ibv_req_notify_cq(cq->real, solicited_only);
 }
 
-static int post_srq_recv(struct old_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+/* Requests are posted one at a time: a list of real ones would need memory. */
+
+static struct ibv_recv_wr real_recv(const struct old_recv_wr *wr)
 {
-	return ibv_post_srq_recv(srq->real, wr, bad_wr);
+	return (struct ibv_recv_wr){ .wr_id = wr->wr_id, .sg_list = wr->sg_list,
+				     .num_sge = wr->num_sge };
 }
 
-static int post_recv(struct old_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+static int post_srq_recv(struct old_srq *srq, struct old_recv_wr *wr, struct old_recv_wr **bad_wr)
 {
-	return ibv_post_recv(qp->real, wr, bad_wr);
+	struct ibv_recv_wr real, *bad;
+	int error = 0;
+
+	for (; wr && !error; wr = wr->next) {
+		real = real_recv(wr);
+		error = ibv_post_srq_recv(srq->real, &real, &bad);
+		if (error)
+			*bad_wr = wr;
+	}
+	return error;
 }
 
-/* One at a time: a list of real ones would need memory. */
+static int post_recv(struct old_qp *qp, struct old_recv_wr *wr, struct old_recv_wr **bad_wr)
+{
+	struct ibv_recv_wr real, *bad;
+	int error = 0;
+
+	for (; wr && !error; wr = wr->next) {
+		real = real_recv(wr);
+		error = ibv_post_recv(qp->real, &real, &bad);
+		if (error)
+			*bad_wr = wr;
+	}
+	return error;
+}
+
+static struct ibv_send_wr real_send(const struct old_qp *qp, const struct old_send_wr *wr)
+{
+	struct ibv_send_wr real = { 0 };
+
+	memcpy(&real, wr, sizeof *wr);
+	real.wr_id = wr->wr_id;
+	real.next = NULL;
+	if (qp->qp_type == IBV_QPT_UD)
+		real.wr.ud.ah = wr->wr.ud.ah->real;
+	return real;
+}
+
 static int post_send(struct old_qp *qp, struct old_send_wr *wr, struct old_send_wr **bad_wr)
 {
 	struct ibv_send_wr real, *bad;
 	int error = 0;
 
 	for (; wr && !error; wr = wr->next) {
-		memset(&real, 0, sizeof real);
-		memcpy(&real, wr, sizeof *wr);
-		real.next = NULL;
-		if (qp->qp_type == IBV_QPT_UD)
-			real.wr.ud.ah = wr->wr.ud.ah->real;
+		real = real_send(qp, wr);
 		error = ibv_post_send(qp->real, &real, &bad);
 		if (error)
 			*bad_wr = wr;
