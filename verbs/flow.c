@@ -104,6 +104,20 @@ static uint16_t action_write(const struct ibv_flow_spec *spec, uint8_t *out)
 _Static_assert(sizeof(struct ib_uverbs_flow_spec_action_tag) ==
 	       sizeof(struct ib_uverbs_flow_spec_action_count), "actions have one layout");
 
+/* They follow each other at any address. */
+static struct ibv_flow_spec spec_read(const uint8_t *at)
+{
+	struct ibv_flow_spec spec = { 0 };
+	size_t bytes;
+
+	memcpy(&spec.hdr, at, sizeof spec.hdr);
+	bytes = spec.hdr.size < sizeof spec ? spec.hdr.size : sizeof spec;
+	if (bytes > sizeof spec.hdr)
+		memcpy(&spec, at, bytes);
+	return spec;
+}
+
+/* 0: it is none. */
 static uint16_t spec_write(const struct ibv_flow_spec *spec, uint8_t *out)
 {
 	const struct filter_row *row = filter_of(spec->hdr.type);
@@ -122,13 +136,13 @@ static int rule_write(const struct ibv_flow_attr *attr, struct ib_uverbs_create_
 	uint8_t *out = (uint8_t *)(ask + 1);
 
 	for (unsigned i = 0; i < attr->num_of_specs; i++) {
-		const struct ibv_flow_spec *s = (const void *)spec;
-		uint16_t bytes = spec_write(s, out);
+		struct ibv_flow_spec s = spec_read(spec);
+		uint16_t bytes = spec_write(&s, out);
 
 		if (!bytes)
 			return EINVAL;
 		out += bytes;
-		spec += s->hdr.size;
+		spec += s.hdr.size;
 	}
 	ask->flow_attr = (struct ib_uverbs_flow_attr){
 		.type = attr->type, .priority = attr->priority, .port = attr->port,
