@@ -9,19 +9,29 @@
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "include/seam/channel.h"
 #include "verbs/foreign.h"
 
-static void *library;
+static _Atomic(void *) library;
+static atomic_bool wants_fork;
 
 /* VERBENA_SYSTEM_IBVERBS names another file. */
 static const char *const places[] = {
 	"/usr/lib/x86_64-linux-gnu/libibverbs.so.1", "/usr/lib/aarch64-linux-gnu/libibverbs.so.1",
 	"/usr/lib64/libibverbs.so.1", "/usr/lib/libibverbs.so.1",
 };
+
+static void fork_init_there(void)
+{
+	int (*init)(void) = library ? dlsym(library, "ibv_fork_init") : NULL;
+
+	if (init)
+		init();
+}
 
 static void library_open(void)
 {
@@ -32,6 +42,15 @@ static void library_open(void)
 			path = places[i];
 	if (path)
 		library = dlmopen(LM_ID_NEWLM, path, RTLD_NOW | RTLD_LOCAL);
+	if (wants_fork)
+		fork_init_there();
+}
+
+/* Twice does no harm; not at all would, so it is told before the library is looked for. */
+void foreign_fork_init(void)
+{
+	wants_fork = true;
+	fork_init_there();
 }
 
 void *foreign_verb(const char *name)

@@ -22,6 +22,9 @@ bool foreign_is_wanted(const struct ibv_device *device, const struct channel_dev
 		       int count);
 void foreign_list_free(struct ibv_device **list);
 
+/* The program asked that memory be kept from children: now, or when the library is loaded. */
+void foreign_fork_init(void);
+
 /* The function of that name there.  It exists: there would be no foreign object otherwise. */
 void *foreign_verb(const char *name);
 #define FOREIGN(verb) ((__typeof__(&verb))foreign_verb(#verb))

@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "verbs/context.h"
+#include "verbs/foreign.h"
 #include "verbs/fork.h"
 
 struct range {
@@ -303,7 +304,11 @@ void vb_fork_release(const void *at, size_t bytes)
 
 VB_EXPORT int ibv_fork_init(void)
 {
-	return turn_on();
+	int error = turn_on();
+
+	if (!error)
+		foreign_fork_init();
+	return error;
 }
 
 VB_EXPORT enum ibv_fork_status ibv_is_fork_initialized(void)
