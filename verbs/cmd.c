@@ -93,9 +93,11 @@ void cmd_driver(struct cmd *c, const void *in, size_t in_bytes, void *out, size_
 int cmd_send(struct cmd *c, struct ibv_context *context)
 {
 	struct channel *channel = &vb_context_of(context)->channel;
+	int error;
 
 	c->header.length = (uint16_t)(sizeof c->header + c->header.num_attrs * sizeof *c->attr);
-	return -channel->ops->command(channel, &c->header);
+	error = -channel->ops->command(channel, &c->header);
+	return error ? vb_fail(error) : 0;
 }
 
 int cmd_write(const struct cmd_write *w, struct ibv_context *context)

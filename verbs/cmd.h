@@ -50,7 +50,7 @@ static inline uint32_t cmd_handle(const struct cmd *c, unsigned at)
 	return (uint32_t)c->attr[at].data;
 }
 
-/* 0 or an errno, positive, as verbs return it. */
+/* 0 or an errno, positive, as verbs return it; programs look at errno itself, too. */
 int cmd_send(struct cmd *c, struct ibv_context *context);
 
 /* A command that has only its old form: @in is <rdma/ib_user_verbs.h>'s structure, without header.

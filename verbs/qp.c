@@ -89,9 +89,10 @@ static int send_size(struct vb_qp *qp, const struct ibv_qp_cap *cap, uint64_t op
 	if (cap->max_inline_data)
 		with_inline = overhead + align_up(MLX5_INLINE_HEADER_BYTES + cap->max_inline_data,
 						  MLX5_UNIT_BYTES);
-	wqe = align_up(wqe > with_inline ? wqe : with_inline, VB_SQ_BLOCK_BYTES);
-	if (wqe > limit)
+	wqe = wqe > with_inline ? wqe : with_inline;
+	if (wqe > limit || wqe > WQE_BYTES_MAX)
 		return EINVAL;
+	wqe = align_up(wqe, VB_SQ_BLOCK_BYTES);
 	ring = UINT64_C(1) << vb_log2_ceil((uint64_t)cap->max_send_wr * wqe);
 	if (ring / VB_SQ_BLOCK_BYTES > qp->context->limits.max_send_wqebb)
 		return EINVAL;
@@ -99,10 +100,9 @@ static int send_size(struct vb_qp *qp, const struct ibv_qp_cap *cap, uint64_t op
 	qp->sq.entry_shift = 6;
 	qp->sq.max_post = (uint32_t)(ring / wqe);
 	qp->sq.max_sge = cap->max_send_sge;
-	/* Where a WQE of that room would have a length that cannot be told, it may not be used up.
-	 */
-	if (wqe > WQE_BYTES_MAX)
-		wqe = WQE_BYTES_MAX;
+	/* Room whose length could not be told is not used. */
+	wqe = wqe < WQE_BYTES_MAX ? wqe : WQE_BYTES_MAX;
+	qp->wqe_units_max = wqe / MLX5_UNIT_BYTES;
 	qp->max_inline_bytes = wqe - overhead - MLX5_INLINE_HEADER_BYTES;
 	return 0;
 }

@@ -89,6 +89,7 @@ struct vb_qp {
 	struct vb_register *reg;
 	struct vb_context *context;
 	uint32_t max_inline_bytes;
+	uint32_t wqe_units_max;		/* the ring has room for so many of each request */
 	uint8_t fence;			/* of the next WQE, after a LOCAL_INV or a bind */
 	bool signals_all;
 	bool is_listed;			/* its queue has a user index */

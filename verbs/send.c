@@ -193,6 +193,9 @@ static inline int put_request(struct vb_qp *qp, struct wqe *w, const struct ibv_
 	if (w->prefix)
 		put_prefix(qp, w, wr);
 	error = put_operation(qp, w, wr, row->form);
+	/* Longer than what the QP was made for by IBV_QP_INIT_ATTR_SEND_OPS_FLAGS. */
+	if (__builtin_expect(w->units > qp->wqe_units_max, 0))
+		error = ENOMEM;
 	if (!error)
 		wqe_close(qp, w, wr->wr_id, wr->send_flags);
 	return error;

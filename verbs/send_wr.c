@@ -61,6 +61,15 @@ static inline struct wqe *begin(struct ibv_qp_ex *ex, uint8_t opcode)
 	return &b->w;
 }
 
+/* Is there room for @units more?  Setters may be called any number of times. */
+static inline bool has_room(struct vb_qp *qp, const struct wqe *w, size_t units)
+{
+	if (__builtin_expect(units <= qp->wqe_units_max && w->units <= qp->wqe_units_max - units, 1))
+		return true;
+	qp->build->error = ENOMEM;
+	return false;
+}
+
 /* The open request, or NULL. */
 static inline struct wqe *open_request(struct vb_qp *qp)
 {
@@ -161,12 +170,8 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct i
 	struct vb_qp *qp = of(ex);
 	struct wqe *w = open_request(qp);
 
-	if (!w)
+	if (!w || !has_room(qp, w, num_sge <= qp->sq.max_sge ? num_sge : SIZE_MAX))
 		return;
-	if (num_sge > qp->sq.max_sge) {
-		qp->build->error = ENOMEM;
-		return;
-	}
 	for (size_t i = 0; i < num_sge; i++)
 		wqe_data(qp, w, list[i].addr, list[i].length, list[i].lkey);
 }
@@ -175,8 +180,21 @@ static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint3
 {
 	struct wqe *w = open_request(of(ex));
 
-	if (w)
+	if (w && has_room(of(ex), w, 1))
 		wqe_data(of(ex), w, addr, length, lkey);
+}
+
+/* Units that the data takes within a WQE; SIZE_MAX: none has that much. */
+static size_t inline_units(const struct vb_qp *qp, size_t num_buf, const struct ibv_data_buf *list)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < num_buf; i++) {
+		if (list[i].length > qp->max_inline_bytes - bytes)
+			return SIZE_MAX;
+		bytes += list[i].length;
+	}
+	return (MLX5_INLINE_HEADER_BYTES + bytes + MLX5_UNIT_BYTES - 1) / MLX5_UNIT_BYTES;
 }
 
 static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
@@ -185,16 +203,14 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 	struct vb_qp *qp = of(ex);
 	struct wqe *w = open_request(qp);
 	struct wqe_inline in;
-	int error = 0;
 
-	if (!w)
+	if (!w || !has_room(qp, w, inline_units(qp, num_buf, list)))
 		return;
 	wqe_inline_begin(w, &in);
-	for (size_t i = 0; i < num_buf && !error; i++)
-		error = wqe_inline_add(qp, &in, list[i].addr, list[i].length);
+	for (size_t i = 0; i < num_buf; i++)
+		wqe_inline_add(qp, &in, list[i].addr, list[i].length);
 	wqe_inline_end(qp, w, &in);
 	qp->build->is_inline = true;
-	qp->build->error = error;
 }
 
 static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)

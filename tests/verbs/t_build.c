@@ -119,6 +119,24 @@ Test(build, an_error_takes_everything_back)
 	check_nothing_posted();
 }
 
+/* Each setter adds to the request; the ring has room for one of its size. */
+Test(build, setters_that_go_on_and_on)
+{
+	uint32_t head = qp->sq.head;
+
+	for (int is_inline = 0; is_inline < 2; is_inline++) {
+		ibv_wr_start(ex);
+		ibv_wr_send(ex);
+		for (int i = 0; i < 1000; i++)
+			if (is_inline)
+				ibv_wr_set_inline_data(ex, data, 64);
+			else
+				ibv_wr_set_sge(ex, 1, (uintptr_t)data, 64);
+		cr_assert_eq(ibv_wr_complete(ex), ENOMEM);
+		cr_assert_eq(qp->sq.head, head);
+	}
+}
+
 Test(build, too_many_pieces)
 {
 	struct ibv_sge sge[5] = { { 0, 1, 1 } };
