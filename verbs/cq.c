@@ -43,8 +43,8 @@ static void entries_begin(uint8_t *at, uint32_t entries, uint32_t entry_bytes)
 
 static int ring_alloc(struct vb_cq *cq, struct vb_buf *buf, uint32_t entries)
 {
-	int error = vb_buf_alloc(buf, cq->context, cq->parent_domain, (size_t)entries * cq->entry_bytes,
-				 VB_RESOURCE_CQ);
+	int error = vb_buf_alloc(buf, cq->context, cq->parent_domain,
+				 (size_t)entries * cq->entry_bytes, VB_RESOURCE_CQ);
 
 	if (!error)
 		entries_begin(buf->at, entries, cq->entry_bytes);

@@ -104,7 +104,8 @@ static uint64_t clock_take(struct vb_context *c, uint64_t wanted, struct mlx5dv_
 
 VB_EXPORT int vb_dv_query_device(struct ibv_context *context, struct mlx5dv_context *out)
 {
-	/* Ports of a bond are counted by a command to the hardware, and then only if there is one. */
+	/* Ports of a bond are counted by a command to the hardware, and then only if there is one.
+	 */
 	const uint64_t known = (MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD << 1) - 1 -
 			       MLX5DV_CONTEXT_MASK_NUM_LAG_PORTS;
 	struct vb_context *c = vb_context_of(context);

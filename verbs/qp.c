@@ -212,10 +212,11 @@ static int rings_alloc(struct vb_qp *qp)
 	if (!error)
 		error = vb_ring_alloc(&qp->rq, false);
 	if (!error && rq_bytes + sq_bytes)
-		error = vb_buf_alloc(&qp->buf, qp->context, &qp->pd->pd, rq_bytes + (is_apart ? 0 : sq_bytes),
-				     VB_RESOURCE_QP);
+		error = vb_buf_alloc(&qp->buf, qp->context, &qp->pd->pd,
+				     rq_bytes + (is_apart ? 0 : sq_bytes), VB_RESOURCE_QP);
 	if (!error && is_apart && sq_bytes)
-		error = vb_buf_alloc(&qp->sq_buf, qp->context, &qp->pd->pd, sq_bytes, VB_RESOURCE_QP);
+		error = vb_buf_alloc(&qp->sq_buf, qp->context, &qp->pd->pd, sq_bytes,
+				     VB_RESOURCE_QP);
 	if (error)
 		return error;
 	qp->rq.at = qp->buf.at;

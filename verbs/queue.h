@@ -28,7 +28,7 @@ struct vb_ring {
 	_Atomic uint32_t tail;		/* requests completed so far */
 	uint64_t *wr_id;		/* by index of the first entry */
 	uint32_t *head_at;		/* send queues: `head` when that WQE was posted */
-	uint8_t *meaning;		/* and an enum ibv_wc_opcode where the WQE's does not tell, or 0 */
+	uint8_t *meaning; /* and an enum ibv_wc_opcode where the WQE's does not tell, or 0 */
 };
 
 struct vb_srq {

@@ -64,7 +64,8 @@ static inline struct wqe *begin(struct ibv_qp_ex *ex, uint8_t opcode)
 /* Is there room for @units more?  Setters may be called any number of times. */
 static inline bool has_room(struct vb_qp *qp, const struct wqe *w, size_t units)
 {
-	if (__builtin_expect(units <= qp->wqe_units_max && w->units <= qp->wqe_units_max - units, 1))
+	if (__builtin_expect(units <= qp->wqe_units_max && w->units <= qp->wqe_units_max - units,
+			     1))
 		return true;
 	qp->build->error = ENOMEM;
 	return false;

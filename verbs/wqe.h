@@ -204,7 +204,8 @@ static inline void wqe_close(struct vb_qp *qp, const struct wqe *w, uint64_t wr_
 
 	ctrl.dw[0] = be32_of((qp->sq.produced & 0xffff) << 8 | w->opcode);
 	ctrl.dw[1] = be32_of(qp->ex.qp_base.qp_num << 8 | w->units);
-	ctrl.dw[2] = be32_of((uint32_t)w->stream << 8 | fence << 5 | (is_signaled ? MLX5_COMPLETION_ALWAYS << 2 : 0) |
+	ctrl.dw[2] = be32_of((uint32_t)w->stream << 8 | fence << 5 |
+			     (is_signaled ? MLX5_COMPLETION_ALWAYS << 2 : 0) |
 			     (send_flags & IBV_SEND_SOLICITED ? 2u : 0));
 	ctrl.dw[3].raw = w->imm;
 	memcpy(w->ctrl, &ctrl, sizeof ctrl);

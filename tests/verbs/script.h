@@ -3,8 +3,8 @@
  * A device that does nothing: it takes the library's commands, gives out numbers, maps memory, and
  * remembers what it was asked for.
  *
- * It stands in for the emulated provider, so the library finds it as it finds that.  Completions are
- * written by the test, into the memory that the library told the device of.
+ * It stands in for the emulated provider, so the library finds it as it finds that.  Completions
+ * are written by the test, into the memory that the library told the device of.
  */
 #ifndef TESTS_VERBS_SCRIPT_H
 #define TESTS_VERBS_SCRIPT_H

@@ -268,7 +268,11 @@ BOTH(one_completion_answers_for_those_before_it)
 
 BOTH(receives)
 {
-	static const struct { enum hw_cqe_kind kind; enum ibv_wc_opcode want; unsigned flags; } rows[] = {
+	static const struct {
+		enum hw_cqe_kind kind;
+		enum ibv_wc_opcode want;
+		unsigned flags;
+	} rows[] = {
 		{ HW_CQE_RECV, IBV_WC_RECV, 0 },
 		{ HW_CQE_RECV_IMM, IBV_WC_RECV, IBV_WC_WITH_IMM },
 		{ HW_CQE_RECV_INV, IBV_WC_RECV, IBV_WC_WITH_INV },
@@ -535,7 +539,8 @@ BOTH(a_small_message_comes_with_its_completion)
 		for (uint32_t bytes = 0; bytes <= data_max(format); bytes++) {
 			targets_fill(sge, 5, 20, 64);
 			must_post_recv(w.qp, bytes, sge, 3);
-			complete_with_data(w.qp, (struct hw_cqe){ .kind = HW_CQE_RECV }, bytes, format);
+			complete_with_data(w.qp, (struct hw_cqe){ .kind = HW_CQE_RECV }, bytes,
+					   format);
 			cr_assert_eq(must_poll().byte_len, bytes);
 			check_targets(sge, bytes);
 		}
@@ -549,7 +554,8 @@ BOTH(a_message_stops_at_the_end_of_the_list)
 	for (uint32_t i = 0; i < w.qp->rq.entries; i++) {
 		targets_fill(sge, 9, 9, 9);
 		must_post_recv(w.qp, i, sge, 3);
-		complete_with_data(w.qp, (struct hw_cqe){ .kind = HW_CQE_RECV }, 27, MLX5_CQE_DATA_32);
+		complete_with_data(w.qp, (struct hw_cqe){ .kind = HW_CQE_RECV }, 27,
+				   MLX5_CQE_DATA_32);
 		must_poll();
 	}
 	targets_fill(sge, 9, 9, 9);

@@ -2,8 +2,8 @@
 /*
  * ibv_post_send() as a whole: what rings and in which order, and what is left when it fails.
  *
- * Method: doorbell pages are the test's memory.  That a record is written before its register is seen
- * by a fault: the page is closed, and the handler of the fault looks at the record.
+ * Method: doorbell pages are the test's memory.  That a record is written before its register is
+ * seen by a fault: the page is closed, and the handler of the fault looks at the record.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -89,8 +89,8 @@ static void page_clear(const struct vb_qp *qp)
 	memset(page_of(qp), 0, PAGE_BYTES);
 }
 
-/* The register's buffer number @n holds @bytes of the ring from block @index on, and nothing else on
- * the page is written. */
+/* The register's buffer number @n holds @bytes of the ring from block @index on, and nothing else
+ * on the page is written. */
 static void check_register(const struct vb_qp *qp, unsigned n, uint32_t index, unsigned bytes)
 {
 	const uint8_t *page = page_of(qp), *at = qp->reg->at + n * BUFFER_BYTES;
@@ -261,7 +261,8 @@ struct snapshot { uint32_t head, produced, record, rang, fence; };
 
 static struct snapshot snapshot_of(const struct vb_qp *qp)
 {
-	return (struct snapshot){ qp->sq.head, qp->sq.produced, record(qp), script.rang, qp->fence };
+	return (struct snapshot){ qp->sq.head, qp->sq.produced, record(qp), script.rang,
+				  qp->fence };
 }
 
 static void check_same(const struct vb_qp *qp, const struct snapshot *before)

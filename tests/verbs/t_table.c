@@ -55,7 +55,8 @@ Test(table, a_full_block_is_left_and_used_again)
 		cr_assert_eq(q[i].user_index, i);
 	}
 	vb_queue_remove(&context, &q[77]);
-	/* The block that the last index came from has room; when it has none, this place is found. */
+	/* The block that the last index came from has room; when it has none, this place is found.
+	 */
 	cr_assert_eq(vb_queue_add(&context, &q[BLOCK + 1]), 0);
 	cr_assert_eq(q[BLOCK + 1].user_index, BLOCK + 1);
 	cr_assert_null(vb_queue_find(&context, 77));

@@ -357,7 +357,8 @@ static void check_untouched(const struct vb_qp *qp, uint32_t from, uint32_t bloc
 {
 	for (uint32_t i = 0; i < blocks; i++)
 		for (unsigned k = 0; k < VB_SQ_BLOCK_BYTES; k++)
-			cr_assert_eq(block(qp, from + i)[k], POISON, "block %u byte %u", from + i, k);
+			cr_assert_eq(block(qp, from + i)[k], POISON, "block %u byte %u", from + i,
+				     k);
 }
 
 static void try_one(struct vb_qp *qp, const struct request *r, const struct kind *k, bool is_new)
