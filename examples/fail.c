@@ -19,7 +19,9 @@ static void say(const char *before, const char *format, va_list values)
 static void hint(void)
 {
 	if (!getenv("VERBENA_EXPLAIN"))
-		fprintf(stderr, "%s: an emulated NIC tells why with: verbena run --explain\n",
+		fprintf(stderr,
+			"%s: an emulated NIC tells why with VERBENA_EXPLAIN=1 "
+			"(verbena run --explain)\n",
 			program_invocation_short_name);
 }
 
