@@ -506,6 +506,7 @@ void emu_close(struct uv_file *file)
 {
 	struct emu_function *last = NULL;
 	int held = cancel_hold();
+	int saved = errno;	/* a close() that succeeds tells why an earlier call failed */
 
 	pthread_mutex_lock(&life);
 	if (file_forget(file)) {
@@ -521,6 +522,7 @@ void emu_close(struct uv_file *file)
 	if (last && lenders_dismiss())
 		function_destroy(last);
 	pthread_mutex_unlock(&life);
+	errno = saved;
 	cancel_release(held);
 }
 
