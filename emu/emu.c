@@ -632,6 +632,7 @@ static void leave(void *ctx)
 	lender_leave();
 }
 
+LEFT_BY_CANCELLATION
 int emu_doze(int fd)
 {
 	struct engine *e = lender_enter();

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include "base/cancel.h"
 #include "emu/engine/engine_local.h"
 
 struct doze {
@@ -122,6 +123,7 @@ static int doze(struct engine *e, int fd)
 	return error;
 }
 
+LEFT_BY_CANCELLATION
 int engine_doze(struct engine *e, int fd)
 {
 	volatile int error = 0;

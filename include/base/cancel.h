@@ -15,6 +15,12 @@
 #define BASE_CANCEL_H
 #include <pthread.h>
 
+/*
+ * For a function with a cleanup handler.  When that has run, the unwinder takes over, and gcc's
+ * address sanitizer would look at the stack there, where the frames left behind are poisoned.
+ */
+#define LEFT_BY_CANCELLATION	__attribute__((no_sanitize("address")))
+
 static inline int cancel_hold(void)
 {
 	int before;
