@@ -177,11 +177,13 @@ static inline int put_operation(struct vb_qp *qp, struct wqe *w, const struct ib
 
 static inline int put_request(struct vb_qp *qp, struct wqe *w, const struct ibv_send_wr *wr)
 {
-	const struct verb_row *row = &verb_table[wr->opcode];
+	const struct verb_row *row;
 	int error;
 
-	if ((unsigned)wr->opcode >= sizeof verb_table / sizeof *verb_table ||
-	    !(row->on & qp->on_transport))
+	if ((unsigned)wr->opcode >= sizeof verb_table / sizeof *verb_table)
+		return EINVAL;
+	row = &verb_table[wr->opcode];
+	if (!(row->on & qp->on_transport))
 		return EINVAL;
 	if (vb_ring_is_full(&qp->sq, 1) || !qp->may_send || (uint32_t)wr->num_sge > qp->sq.max_sge)
 		return ENOMEM;
