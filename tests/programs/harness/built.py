@@ -11,6 +11,7 @@ TRAFFIC = os.path.join(PROGRAMS, "traffic")
 DISORDER = os.path.join(PROGRAMS, "disorder")
 CROWD = os.path.join(PROGRAMS, "crowd")
 AUDIT = os.path.join(PROGRAMS, "fabric_audit")
+FABRIC_BYTES_MAX = 64			# of a name, see NAME_BYTES_MAX in emu/fabric/place.c
 
 
 def is_sanitized():
@@ -29,7 +30,7 @@ def fabric_audit(fabric):
 
 def own_fabric(name):
     """The environment for a fabric of this test's own, and its name."""
-    fabric = "%s-%s" % (os.environ["VERBENA_FABRIC"], name)
+    fabric = ("%s-%s" % (os.environ["VERBENA_FABRIC"], name))[:FABRIC_BYTES_MAX]
     return {"VERBENA_FABRIC": fabric}, fabric
 
 
