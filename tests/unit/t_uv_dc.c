@@ -166,12 +166,14 @@ Test(uv_dc, what_an_initiator_may_not_ask_for)
 		cr_log_info("%s\n", row->name);
 		CHECK_REFUSED(make(&r, false), -EINVAL, WHY_CMD_VALUE);
 	}
+	uv_world_end(&r.w);
 	r = rig_new();
 	r.qp.mlx5.flags = MLX5_QP_FLAG_TYPE_DCI;	/* and no page to ring on */
 	CHECK_REFUSED(make(&r, false), -EINVAL, WHY_CMD_VALUE);
 	r.qp.mlx5.flags |= MLX5_QP_FLAG_UAR_PAGE_INDEX | MLX5_QP_FLAG_DCI_STREAM;
 	r.qp.mlx5.dci_streams.log_num_concurent = 3;
 	CHECK_INT(make(&r, true), 0);
+	uv_world_end(&r.w);
 }
 
 /* Of RC these flags mean nothing. */
