@@ -31,6 +31,7 @@ import time
 
 PROBE_DRIFT = 0.2
 PEER_ROUNDS = 5
+OWN_ROUNDS = 9
 SPAWNS = 60
 DEADLINE_S = 300
 
@@ -72,6 +73,8 @@ class Bench:
     def __init__(self, build, peers):
         self.verbena = build / "bin/verbena"
         self.program = build / "tests/bench/bench"
+        self.post = build / "tests/bench/bench_post"
+        self.own_library = build / "lib/own"
         self.peers = peers
         self.environment = dict(os.environ, VERBENA_FABRIC="bench")
         self.kept_opens = []
@@ -90,9 +93,13 @@ class Bench:
     def subject(self, name):
         return self.run([self.verbena, "run", "--quiet", "--", self.program, name])
 
+    def own(self, name):
+        """The same program on our own library, which has the device inside."""
+        return self.run([self.program, name], LD_LIBRARY_PATH=str(self.own_library),
+                        VERBENA_QUIET="1")
+
     def rounds(self, name):
-        return [Round(**numbers(line)) for line in self.subject(name).splitlines()
-                if line.startswith("round ")]
+        return rounds_in(self.subject(name))
 
     def infos(self, name):
         return numbers(" ".join(line for line in self.subject(name).splitlines()
@@ -115,6 +122,10 @@ def numbers(line):
     return {name: float(value) for name, value in re.findall(r"(\w+)=(\S+)", line)}
 
 
+def rounds_in(out):
+    return [Round(**numbers(line)) for line in out.splitlines() if line.startswith("round ")]
+
+
 # --- how rows are measured --------------------------------------------------
 
 def rounds_of(name):
@@ -128,6 +139,13 @@ def send_against_shm(bench):
         theirs.append(bench.peer("d_ofi", "shm", "self")["ofi.shm.self_send_recv_poll2.8B"])
         ours.append(bench.rounds("send_8_alone")[0].subject)
     return [Round(min(ours), min(theirs))]
+
+
+def own_against_stock(bench):
+    """Two libraries can't be in one process; in turn."""
+    return [Round(rounds_in(bench.own("write_8_alone"))[0].subject,
+                  rounds_in(bench.subject("write_8_alone"))[0].subject)
+            for _ in range(OWN_ROUNDS)]
 
 
 def connect_against(constant_ns):
@@ -212,6 +230,10 @@ def rows(peers):
             rounds_of("unarmed"), "count"),
         Row("11", "SEND 8 B, four polling threads on two CPUs, half round trip",
             "engine threads that yield", COST, 1.5, rounds_of("crowd")),
+        Row("12", "WRITE 8 B in one process on our library: post, execute, poll",
+            "the same on libmlx5", COST, 1, own_against_stock),
+        Row("12b", "ibv_post_send() of our library, 8 B inline, no device behind it", "60 ns",
+            ABSOLUTE, 60, lambda bench: rounds_in(bench.run([bench.post]))),
         Row("run", "`verbena run true` less `true`", "15 ms", ABSOLUTE, 15e6, starts),
     ]
 

@@ -133,16 +133,26 @@ void row_send_8(void)
 	against_toy(IBV_WR_SEND, subject_send, toy_send);
 }
 
-/* One round of the subject only: bench.py runs the peer in turn with it. */
-void row_send_8_alone(void)
+/* One round of the subject only: bench.py runs something else in turn with it. */
+static void alone(enum ibv_wr_opcode opcode, void (*run)(void *, unsigned))
 {
 	static struct subject s;
-	struct side side = { .run = subject_send, .ctx = &s };
+	struct side side = { .run = run, .ctx = &s };
 
-	subject_open(&s, IBV_WR_SEND, 8, 4096);
+	subject_open(&s, opcode, 8, 4096);
 	for (int i = 0; i < 500; i++)
 		slice(&side);
 	tell_round(side.best_ns, 0);
+}
+
+void row_write_8_alone(void)
+{
+	alone(IBV_WR_RDMA_WRITE, subject_write);
+}
+
+void row_send_8_alone(void)
+{
+	alone(IBV_WR_SEND, subject_send);
 }
 
 /* --- 2: batches of 32, one doorbell, every one completed --- */

@@ -15,6 +15,7 @@ static const struct row {
 	bool is_pinned;			/* rows of two processes see to it themselves */
 } rows[] = {
 	{ "write_8",		row_write_8,		true },
+	{ "write_8_alone",	row_write_8_alone,	true },
 	{ "send_8",		row_send_8,		true },
 	{ "send_8_alone",	row_send_8_alone,	true },
 	{ "batch",		row_batch,		true },

@@ -6,6 +6,7 @@
 
 /* local.c: one thread, one process */
 void row_write_8(void);
+void row_write_8_alone(void);
 void row_send_8(void);
 void row_send_8_alone(void);
 void row_batch(void);
