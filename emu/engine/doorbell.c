@@ -40,36 +40,15 @@ void doorbell_serve(struct engine *e, uint32_t qpn)
 	engine_qp_kick(e, qp);
 }
 
-/* Of the many blocks a function has a few, which were leased one after the other. */
-static void scan_range(struct engine *e)
-{
-	const struct number_space *space = &e->dev->qpns;
-
-	if (space->leased == e->scan_leased)
-		return;
-	e->scan_leased = space->leased;
-	e->scan_first = NUMBER_BLOCKS;
-	for (uint32_t block = 0; block < NUMBER_BLOCKS; block++) {
-		if (!space->block[block])
-			continue;
-		if (e->scan_first == NUMBER_BLOCKS)
-			e->scan_first = block;
-		e->scan_last = block;
-	}
-}
-
 void records_scan(struct engine *e)
 {
-	scan_range(e);
-	for (uint32_t block = e->scan_first; block <= e->scan_last; block++) {
-		void **qps = e->dev->qpns.block[block];
+	struct emu_qp *qp;
 
-		for (uint32_t i = 0; qps && i < NUMBER_BLOCK; i++) {
-			if (!qps[i] || !tp_has_doorbell(qps[i]))
-				continue;
-			e->page_rings++;
-			doorbell_serve(e, block << NUMBER_BLOCK_BITS | i);
-		}
+	for (uint32_t at = 0; (qp = numbers_next(&e->dev->qpns, &at));) {
+		if (!tp_has_doorbell(qp))
+			continue;
+		e->page_rings++;
+		doorbell_serve(e, qp->qpn);
 	}
 }
 
@@ -85,13 +64,10 @@ static void qp_break(struct engine *e, struct emu_qp *qp)
 
 void engine_fail(struct engine *e)
 {
-	for (uint32_t block = 0; block < NUMBER_BLOCKS; block++) {
-		void **qps = e->dev->qpns.block[block];
+	struct emu_qp *qp;
 
-		for (uint32_t i = 0; qps && i < NUMBER_BLOCK; i++)
-			if (qps[i])
-				qp_break(e, qps[i]);
-	}
+	for (uint32_t at = 0; (qp = numbers_next(&e->dev->qpns, &at));)
+		qp_break(e, qp);
 }
 
 void doorbells_take(struct engine *e)

@@ -54,7 +54,6 @@ struct engine {
 	uint64_t page_rings;			/* doorbells found by looking */
 	_Atomic int watched;			/* who may ring without telling */
 	_Atomic bool wants_look;		/* there is something new to look at */
-	uint32_t scan_leased, scan_first, scan_last;	/* blocks of QPs: records_scan() */
 
 	bool (*look)(void *ctx);		/* see engine_look_with() */
 	void *look_ctx;

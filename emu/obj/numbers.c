@@ -27,15 +27,11 @@ int numbers_init(struct number_space *space, uint32_t reserved, number_lease_fn 
 
 void numbers_free(struct number_space *space)
 {
-	/* Nearly all of the many blocks are empty. */
-	for (uint32_t i = 0, left = space->leased; left; i++) {
-		if (!space->block[i])
-			continue;
-		free(space->block[i]);
-		left -= NUMBER_BLOCK;
-	}
+	for (uint32_t i = 0; i < space->leased / NUMBER_BLOCK; i++)
+		free(space->block[space->order[i]]);
 	sparse_free(space->block, NUMBER_BLOCKS * sizeof *space->block);
 	free(space->free_ring);
+	free(space->order);
 	*space = (struct number_space){ 0 };
 }
 
@@ -46,17 +42,22 @@ static void queue_push(struct number_space *space, uint32_t number)
 		number;
 }
 
-/* Room for @extra more numbers than now exist, so that giving one back never fails. */
-static int queue_grow(struct number_space *space, uint32_t extra)
+/* Room for the numbers of one more block, so that giving one back never fails. */
+static int space_grow(struct number_space *space)
 {
-	uint32_t need = space->leased + extra;
+	uint32_t need = space->leased + NUMBER_BLOCK;
 	uint32_t size = space->free_size ? space->free_size : NUMBER_BLOCK;
+	uint16_t *order;
 	uint32_t *ring;
 
 	while (size < need)
 		size *= 2;
 	if (size == space->free_size)
 		return 0;
+	order = realloc(space->order, size / NUMBER_BLOCK * sizeof *order);
+	if (!order)
+		return -ENOMEM;
+	space->order = order;
 	ring = malloc(size * sizeof *ring);
 	if (!ring)
 		return -ENOMEM;
@@ -83,7 +84,7 @@ static int lease_block(struct number_space *space)
 	void **objects;
 	int block;
 
-	if (queue_grow(space, NUMBER_BLOCK))
+	if (space_grow(space))
 		return -ENOMEM;
 	objects = calloc(NUMBER_BLOCK, sizeof *objects);
 	if (!objects)
@@ -95,6 +96,7 @@ static int lease_block(struct number_space *space)
 		return -ENOMEM;
 	}
 	space->block[block] = objects;
+	space->order[space->leased / NUMBER_BLOCK] = (uint16_t)block;
 	space->leased += NUMBER_BLOCK;
 	for (uint32_t i = 0; i < NUMBER_BLOCK; i++) {
 		uint32_t number = (uint32_t)block << NUMBER_BLOCK_BITS | i;
@@ -137,4 +139,16 @@ void numbers_give(struct number_space *space, uint32_t number)
 	space->block[number >> NUMBER_BLOCK_BITS][number & (NUMBER_BLOCK - 1)] = NULL;
 	space->taken--;
 	queue_push(space, number);
+}
+
+void *numbers_next(const struct number_space *space, uint32_t *at)
+{
+	while (*at < space->leased) {
+		void *const *block = space->block[space->order[*at >> NUMBER_BLOCK_BITS]];
+		void *object = block[(*at)++ & (NUMBER_BLOCK - 1)];
+
+		if (object)
+			return object;
+	}
+	return NULL;
 }

@@ -25,6 +25,7 @@ struct number_space {
 	uint32_t free_head, free_count, free_size;
 	uint32_t reserved;		/* numbers below this are never handed out */
 	uint32_t leased;		/* numbers in all leased blocks */
+	uint16_t *order;		/* the leased blocks, as they came */
 	uint32_t taken;			/* numbers in use */
 };
 
@@ -36,6 +37,10 @@ int numbers_take(struct number_space *space, void *object, uint32_t *number_out)
 /* Another object for a number that is taken. */
 void numbers_set(struct number_space *space, uint32_t number, void *object);
 void numbers_give(struct number_space *space, uint32_t number);
+
+/* All objects, one a call, and then NULL; *@at is 0 at first.  What is taken meanwhile may be left
+ * out.  Walks the leased blocks only. */
+void *numbers_next(const struct number_space *space, uint32_t *at);
 
 static inline void *numbers_find(const struct number_space *space, uint32_t number)
 {

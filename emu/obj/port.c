@@ -99,13 +99,10 @@ static void qp_follow(struct emu_qp *qp)
 
 static void qps_follow(struct emu_dev *dev)
 {
-	for (uint32_t block = 0; block < NUMBER_BLOCKS; block++) {
-		void **qps = dev->qpns.block[block];
+	struct emu_qp *qp;
 
-		for (uint32_t i = 0; qps && i < NUMBER_BLOCK; i++)
-			if (qps[i])
-				qp_follow(qps[i]);
-	}
+	for (uint32_t at = 0; (qp = numbers_next(&dev->qpns, &at));)
+		qp_follow(qp);
 	home_quiesce(&dev->home);
 }
 

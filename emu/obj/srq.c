@@ -128,17 +128,13 @@ int srq_create(struct emu_dev *dev, const struct srq_init *init, struct emu_srq 
 /* Target QPs are no users of the queues they deliver to. */
 static void targets_forget(struct emu_dev *dev, const struct emu_srq *srq)
 {
-	for (uint32_t block = 0; block < NUMBER_BLOCKS; block++) {
-		void **qps = dev->qpns.block[block];
+	struct emu_qp *qp;
 
-		for (uint32_t i = 0; qps && i < NUMBER_BLOCK; i++) {
-			struct emu_qp *qp = qps[i];
-
-			if (!qp || qp->srq != srq)
-				continue;
-			qp->srq = NULL;
-			qp->answers.is_holding = false;
-		}
+	for (uint32_t at = 0; (qp = numbers_next(&dev->qpns, &at));) {
+		if (qp->srq != srq)
+			continue;
+		qp->srq = NULL;
+		qp->answers.is_holding = false;
 	}
 }
 

@@ -120,6 +120,38 @@ Test(numbers, a_freed_number_rests_also_when_nearly_all_are_used)
 	numbers_free(&s);
 }
 
+/* Blocks in any order, and some numbers given back. */
+Test(numbers, a_walk_sees_each_object_once)
+{
+	static char objects[3 * NUMBER_BLOCK];
+	static bool is_taken[64 * NUMBER_BLOCK];
+	struct leases l = { .next = 40, .step = -13, .left = 3 };
+	struct number_space s;
+	uint32_t n, count = 0, seen = 0;
+	char *found;
+
+	cr_assert_eq(numbers_init(&s, 1, lease, &l), 0);
+	n = 0;
+	cr_assert_null(numbers_next(&s, &n));
+	for (; count < 2 * NUMBER_BLOCK + 100; count++) {
+		cr_assert_eq(numbers_take(&s, objects + count, &n), 0);
+		is_taken[n] = true;
+	}
+	for (n = 0; n < sizeof is_taken; n++)
+		if (is_taken[n] && n % 7 == 0) {
+			numbers_give(&s, n);
+			is_taken[n] = false;
+			count--;
+		}
+	for (uint32_t at = 0; (found = numbers_next(&s, &at)); seen++) {
+		cr_assert_geq(found, objects);
+		cr_assert_eq(*found, 0);
+		*found = 1;
+	}
+	cr_assert_eq(seen, count);
+	numbers_free(&s);
+}
+
 Test(numbers, a_broken_fabric_gives_nothing)
 {
 	static const int bad[] = { -1, NUMBER_BLOCKS, 1 << 30 };
