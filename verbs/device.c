@@ -146,33 +146,31 @@ static int list_fill(struct ibv_device **list, const struct channel_provider *fr
 	return listed < 0 ? -ENOMEM : count;
 }
 
-/* Foreign ones come behind ours, and their list is kept until this one is freed. */
-struct device_list {
-	struct ibv_device **foreign;	/* what free_device_list() of the other library gets */
-	struct ibv_device *device[];
-};
-
+/*
+ * Foreign ones come behind ours.  Their own list is kept until this one is freed, and stands behind
+ * the NULL: programs give the array to free(), so it must be what malloc() gave.
+ */
 static struct ibv_device **list_make(const struct channel_provider *from,
 				     const struct channel_device *found, int count)
 {
 	struct ibv_device **foreign = from == &channel_kernel ? foreign_list() : NULL;
-	unsigned others = 0;
-	struct device_list *l;
+	unsigned others = 0, at = (unsigned)count;
+	struct ibv_device **list;
 
 	while (foreign && foreign[others])
 		others++;
-	l = calloc(1, sizeof *l + ((unsigned)count + others + 1) * sizeof *l->device);
-	if (!l || list_fill(l->device, from, found, count) < 0) {
+	list = calloc((unsigned)count + others + 2, sizeof(void *));
+	if (!list || list_fill(list, from, found, count) < 0) {
 		foreign_list_free(foreign);
-		free(l);
+		free(list);
 		errno = ENOMEM;
 		return NULL;
 	}
-	l->foreign = foreign;
-	for (unsigned i = 0, at = (unsigned)count; i < others; i++)
+	for (unsigned i = 0; i < others; i++)
 		if (foreign_is_wanted(foreign[i], found, count))
-			l->device[at++] = foreign[i];
-	return l->device;
+			list[at++] = foreign[i];
+	list[at + 1] = (struct ibv_device *)foreign;
+	return list;
 }
 
 VB_EXPORT struct ibv_device **ibv_get_device_list(int *out_count)
@@ -196,16 +194,15 @@ VB_EXPORT struct ibv_device **ibv_get_device_list(int *out_count)
 
 VB_EXPORT void ibv_free_device_list(struct ibv_device **list)
 {
-	struct device_list *l;
+	unsigned count = 0;
 
 	if (!list)
 		return;
-	l = VB_CONTAINER(list, struct device_list, device);
-	for (unsigned i = 0; list[i]; i++)
-		if (vb_device_is_ours(list[i]))
-			device_put(vb_device_of(list[i]));
-	foreign_list_free(l->foreign);
-	free(l);
+	for (; list[count]; count++)
+		if (vb_device_is_ours(list[count]))
+			device_put(vb_device_of(list[count]));
+	foreign_list_free((struct ibv_device **)list[count + 1]);
+	free(list);
 }
 
 VB_EXPORT const char *ibv_get_device_name(struct ibv_device *device)

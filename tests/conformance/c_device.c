@@ -6,6 +6,7 @@
  * table); architecture section 5 (the default profile is a ConnectX-6 Dx on RoCE).
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include "harness/check.h"
 
@@ -211,4 +212,18 @@ Test(device, the_list_has_one_device)
 	cr_assert_not_null(list);
 	cr_expect_eq(count, 1);
 	ibv_free_device_list(list);
+}
+
+/* As some programs do it, which never call ibv_free_device_list(). */
+Test(device, the_list_may_be_given_to_free)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL), *device;
+	struct ibv_context *context;
+
+	cr_assert_not_null(list);
+	device = list[0];
+	free(list);
+	context = ibv_open_device(device);
+	cr_assert_not_null(context);
+	cr_expect_eq(ibv_close_device(context), 0);
 }
