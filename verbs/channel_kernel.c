@@ -25,6 +25,8 @@
 #include "include/seam/channel.h"
 
 #define DRIVER_ABI	1u		/* of mlx5's part of the commands */
+#define ABI_FIRST	3u		/* of the class of devices */
+#define ABI_LAST	6u
 #define MELLANOX	0x15b3u
 #define TEXT_BYTES	128
 
@@ -144,6 +146,14 @@ static int by_name(const void *a, const void *b)
 	return x_bytes != y_bytes ? (x_bytes < y_bytes ? -1 : 1) : strcmp(x->dev_name, y->dev_name);
 }
 
+/* There is none where the kernel has no RDMA. */
+static bool abi_is_known(const char *class)
+{
+	uint64_t version = number_read(class, "abi_version", 10);
+
+	return version >= ABI_FIRST && version <= ABI_LAST;
+}
+
 static int kernel_list(struct channel_device *out, unsigned max)
 {
 	char path[CHANNEL_PATH_BYTES];
@@ -152,9 +162,9 @@ static int kernel_list(struct channel_device *out, unsigned max)
 	DIR *folder;
 
 	snprintf(path, sizeof path, "%s/class/infiniband_verbs", sysfs());
-	folder = opendir(path);
+	folder = abi_is_known(path) ? opendir(path) : NULL;
 	if (!folder)
-		return errno == ENOENT ? 0 : -errno;
+		return -ENOSYS;		/* inventory DISC-1, SYS-2 */
 	while (count < max && (entry = readdir(folder)))
 		if (!strncmp(entry->d_name, "uverbs", 6) && device_read(entry->d_name, &out[count]))
 			count++;
