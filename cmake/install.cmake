@@ -18,6 +18,8 @@ install(DIRECTORY include/infiniband DESTINATION ${header_dir} FILES_MATCHING PA
 set_target_properties(verbena_ibverbs PROPERTIES EXPORT_NAME ibverbs)
 target_include_directories(verbena_ibverbs INTERFACE $<INSTALL_INTERFACE:${header_dir}>)
 install(TARGETS verbena_ibverbs EXPORT verbena LIBRARY DESTINATION ${library_dir})
+# `verbena run --own` wants both.
+install(TARGETS verbena_mlx5 LIBRARY DESTINATION ${library_dir})
 install(EXPORT verbena NAMESPACE verbena:: FILE verbena-targets.cmake DESTINATION ${package_dir})
 write_basic_package_version_file(verbena-config-version.cmake COMPATIBILITY SameMajorVersion)
 install(FILES cmake/verbena-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/verbena-config-version.cmake

@@ -4,7 +4,8 @@
 pkg-config says, and with find_package(verbena).
 
 Usage: install.py BUILD CC.  The program must get our headers and our library from there, and one
-that does not ask must not.  The exit status is 0, or 1 if something fails.
+that does not ask must not.  The command that is installed with them finds them.  The exit status is
+0, or 1 if something fails.
 """
 import os
 import pathlib
@@ -41,14 +42,26 @@ def run(*command, **options):
     return done.stdout
 
 
+def check_linked(program, library, linked):
+    linked = [line for line in linked.splitlines() if "libibverbs.so.1" in line]
+    if len(linked) != 1 or str(library) not in linked[0]:
+        raise Failure("%s is linked with %s, not %s" % (program, linked, library))
+
+
 def check_program(program, library):
     """It runs, and on the library that was installed."""
     environment = dict(os.environ, LD_LIBRARY_PATH=str(library.parent), VERBENA_QUIET="1")
-    linked = [line for line in run("ldd", program, env=environment).splitlines()
-              if "libibverbs.so.1" in line]
-    if len(linked) != 1 or str(library) not in linked[0]:
-        raise Failure("%s is linked with %s, not %s" % (program, linked, library))
+    check_linked(program, library, run("ldd", program, env=environment))
     run(program, env=environment)
+
+
+def check_command(prefix, program, library):
+    """The installed `verbena run --own` finds what was installed with it."""
+    find_one(library.parent, "libmlx5.so.1")
+    environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+    command = prefix / "bin/verbena", "run", "--own", "--quiet", "--"
+    check_linked(program, library, run(*command, "ldd", program, env=environment))
+    run(*command, program, env=environment)
 
 
 def find_one(folder, name):
@@ -97,6 +110,7 @@ def main():
             library = find_one(prefix, "libibverbs.so.1")
             try_pkg_config(folder, compiler, prefix, library)
             try_find_package(folder, compiler, prefix, library)
+            check_command(prefix, folder / "build/user", library)
         except Failure as failure:
             print(failure)
             return 1

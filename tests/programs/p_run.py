@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "harness"))
-from programs import GID_INDEX, VERBENA, Result, main, need, run, run_pair, start, verbena
+from programs import GID_INDEX, LANE, VERBENA, Result, main, need, run, run_pair, start, verbena
 
 need("ibv_devices", "ibv_devinfo", "ibv_rc_pingpong")
 
@@ -83,7 +83,9 @@ class Refused(unittest.TestCase):
                                 (["bogus"], "bogus"), ([], "command"),
                                 (["run", "--node", "0", "true"], "0"),
                                 (["run", "--fabric", "a/b", "true"], "a/b"),
-                                (["run", "--nic"], "--nic")):
+                                (["run", "--nic"], "--nic"),
+                                (["run", "--own=1", "true"], "--own"),
+                                (["port", "--own", "show"], "--own")):
             result = run([VERBENA, *arguments])
             self.assertNotIn(result.status, (0, 126, 127), result)
             self.assertIn(word, result.err)
@@ -138,6 +140,96 @@ class Reached(unittest.TestCase):
         server, client = run_pair(program, client_program=mixed)
         self.assertNotEqual(client.status, 0, client)
         self.assertIsInstance(server, Result)
+
+
+# Which libraries a program has when it asks for both, and whether the shim is there.
+IN_PYTHON = """
+import ctypes, os, re
+for name in ("libibverbs.so.1", "libmlx5.so.1"):
+    ctypes.CDLL(name)
+print(*sorted(set(re.findall("/.*/lib(?:ibverbs|mlx5|verbena_preload)[.]so.*",
+                             open("/proc/self/maps").read()))), sep="\\n")
+"""
+FOLDER = os.path.realpath(os.path.join(os.path.dirname(VERBENA), "..", "lib", "own"))
+
+
+def libraries(command):
+    result = run(command)
+    return result.out.split()
+
+
+@unittest.skipUnless(os.path.isdir(FOLDER), "not beside the command")
+class Own(unittest.TestCase):
+    """--own: our libraries in front, and no shim."""
+    OWN = ("--quiet", "--own")
+
+    def variables(self, names, before):
+        result = run(verbena("sh", "-c", "; ".join("echo ${%s-unset}" % n for n in names),
+                             options=self.OWN), env=before)
+        self.assertEqual(result.status, 0, result)
+        return result.out.splitlines()
+
+    def test_programs_get_our_libraries(self):
+        program = [sys.executable, "-c", IN_PYTHON]
+        own = libraries(verbena(*program, options=self.OWN))
+        self.assertEqual({os.path.dirname(path) for path in own}, {FOLDER}, own)
+        self.assertEqual(len(own), 2, own)
+        inner = verbena(*program, options=self.OWN)
+        self.assertEqual(libraries([VERBENA, "run", *inner]), own)
+
+    def test_without_it_they_are_the_systems_again(self):
+        program = [VERBENA, "run", sys.executable, "-c", IN_PYTHON]
+        stock = libraries(program)
+        self.assertNotIn(FOLDER, {os.path.dirname(path) for path in stock}, stock)
+        self.assertEqual(libraries(verbena(*program, options=self.OWN)), stock)
+
+    def test_the_device_is_there(self):
+        for nic, part in (("connectx-7", "4129"), ("connectx-6", "4123")):
+            result = run(verbena("ibv_devinfo", options=(*self.OWN, "--nic", nic)))
+            self.assertEqual((result.status, result.err), (0, ""), result)
+            self.assertRegex(result.out, r"hca_id:\tmlx5_0\n(?s:.*)vendor_part_id:\t+%s" % part)
+
+    def test_hw_is_inert(self):
+        bare = run(["ibv_devices"])
+        result = run(verbena("ibv_devices", options=(*self.OWN, "--nic", "hw")))
+        self.assertEqual((result.status, result.out, result.err),
+                         (bare.status, bare.out, bare.err), result)
+
+    def test_both_libraries_talk_with_each_other(self):
+        program = ["ibv_rc_pingpong", "-d", "mlx5_0", "-g", GID_INDEX, "-n", "200", "-c"]
+        other = {"own": [], "stock": ["--own"]}[LANE]
+        server, client = run_pair(program, client_program=[VERBENA, "run", *other, *program])
+        self.assertEqual((client.status, server.status), (0, 0), "%s\n%s" % (client, server))
+
+    def test_what_was_there_before_stays(self):
+        names = ["LD_PRELOAD", "LD_LIBRARY_PATH"]
+        self.assertEqual(self.variables(names, {"LD_PRELOAD": None, "LD_LIBRARY_PATH": None})[1],
+                         FOLDER)
+        self.assertEqual(self.variables(names, {"LD_LIBRARY_PATH": "/a::/b;/c"})[1],
+                         FOLDER + ":/a:.:/b:/c")
+        self.assertEqual(self.variables(names, {"LD_LIBRARY_PATH": "/a:%s:/b" % FOLDER})[1],
+                         FOLDER + ":/a:/b")
+        shim = os.path.join(FOLDER, "..", "libverbena_preload.so")
+        self.assertIn("libm.so.6", self.variables(names, {"LD_PRELOAD": shim + ":libm.so.6"})[0])
+        self.assertNotIn("preload", self.variables(names, {"LD_PRELOAD": shim})[0])
+
+    def test_programs_of_any_kind_run(self):
+        """A shell, one that knows nothing of RDMA, one without a loader."""
+        self.assertEqual(run(verbena("sh", "-c", "exit 7", options=self.OWN)).status, 7)
+        for command in (["ls", "/sys/class/net"], ["/sbin/ldconfig", "--version"]):
+            result, bare = run(verbena(*command, options=self.OWN)), run(command)
+            self.assertEqual((result.status, result.out, result.err),
+                             (bare.status, bare.out, bare.err), result)
+        self.assertEqual(run(verbena("/nonexistent", options=self.OWN)).status, 127)
+
+    def test_a_folder_that_the_loader_could_not_be_told(self):
+        with tempfile.TemporaryDirectory(suffix=":x") as folder:
+            os.mkdir(os.path.join(folder, "bin"))
+            os.symlink(os.path.dirname(FOLDER), os.path.join(folder, "lib"))
+            command = shutil.copy(VERBENA, os.path.join(folder, "bin"))
+            result = run([command, "run", "--own", "true"])
+            self.assertEqual((result.status, result.out), (126, ""), result)
+            self.assertIn("colon", result.err)
 
 
 class Said(unittest.TestCase):

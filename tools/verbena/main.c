@@ -22,6 +22,7 @@ static const char help_text[] =
 	"                  devices of this machine (default connectx-6dx)\n"
 	"  --fabric NAME   the fabric that the NIC is connected to (default \"default\")\n"
 	"  --node N        run on the emulated host N of the fabric, 1 to 250\n"
+	"  --own           with our libibverbs.so.1 and libmlx5.so.1, not the system's\n"
 	"  --explain       say on standard error why work requests fail\n"
 	"  --quiet         do not say that the NIC is emulated\n"
 	"\n"

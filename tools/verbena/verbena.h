@@ -27,12 +27,17 @@ int port_main(int argc, char **argv);
 /* verbena run: returns only if the program could not be started. */
 int run_main(int argc, char **argv);
 
-/* The shim that belongs to this executable.  0, or -errno */
+/* The shim that belongs to this executable; the folder of our libraries.  0, or -errno */
 int preload_find(char *out, size_t bytes);
+int own_find(char *out, size_t bytes);
 
 /*
- * LD_PRELOAD with @shim in front of @before (may be NULL), which keeps everything but an earlier
- * shim: a nested run does not load two.  Allocated; NULL without memory.
+ * LD_PRELOAD with @shim (NULL: none) in front of @before (may be NULL), which keeps everything but
+ * an earlier shim: a nested run does not load two.  Allocated; NULL without memory.
  */
 char *preload_list(const char *sanitizer, const char *shim, const char *before);
+
+/* LD_LIBRARY_PATH with @folder in front of @before (may be NULL) if @is_wanted, else without it.
+ * Allocated; NULL without memory. */
+char *library_path(const char *folder, bool is_wanted, const char *before);
 #endif

@@ -14,6 +14,9 @@ import time
 import unittest
 
 VERBENA = os.environ.get("VERBENA_BIN", "verbena")
+# Which libibverbs the programs get: the system's over the shim, or ours.
+LANE = os.environ.get("VERBENA_LANE", "stock")
+LANE_OPTIONS = {"stock": (), "own": ("--own",)}[LANE]
 GID_INDEX = "3"
 DEADLINE_S = 60
 SKIPPED = 77
@@ -33,8 +36,8 @@ class Result:
 
 
 def verbena(*command, options=("--quiet",)):
-    """The command line that runs @command on the emulated NIC."""
-    return [VERBENA, "run", *options, "--", *command]
+    """The command line that runs @command on the emulated NIC, in the lane of this run."""
+    return [VERBENA, "run", *LANE_OPTIONS, *options, "--", *command]
 
 
 def environment(changes):
