@@ -25,6 +25,7 @@ struct vb_device {
 	const struct channel_provider *provider;
 	struct channel_device found;
 	unsigned references;	/* lists and contexts; under the lock of device.c */
+	bool is_there;		/* the provider listed it last time */
 	struct vb_device *next;
 };
 

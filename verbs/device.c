@@ -6,8 +6,9 @@
  * else the emulated one.  With hw, devices whose queues we do not know come from the system's
  * libibverbs (foreign.c).
  *
- * A device is freed when neither a list nor a context refers to it; asking twice gives the same
- * pointers.
+ * A device is kept as long as its provider lists it, or a list or a context refers to it: asking
+ * twice gives the same pointers, and programs that open one after they freed their list get away
+ * with it, as they do with rdma-core.
  *
  * Source: device-abi A, B.4; inventory 1.1.
  */
@@ -106,16 +107,25 @@ static struct vb_device *device_get(const struct channel_provider *from,
 	return d;
 }
 
+/* Those that are gone from where they came from, and that nobody refers to. */
+static void devices_forget(void)
+{
+	struct vb_device **at = &devices, *d;
+
+	while ((d = *at)) {
+		if (d->references || d->is_there) {
+			at = &d->next;
+			continue;
+		}
+		*at = d->next;
+		free(d);
+	}
+}
+
 static void device_put_locked(struct vb_device *d)
 {
-	struct vb_device **at = &devices;
-
-	if (--d->references)
-		return;
-	while (*at != d)
-		at = &(*at)->next;
-	*at = d->next;
-	free(d);
+	if (!--d->references && !d->is_there)
+		devices_forget();
 }
 
 static void device_put(struct vb_device *d)
@@ -133,15 +143,19 @@ static int list_fill(struct ibv_device **list, const struct channel_provider *fr
 	int listed = 0;
 
 	pthread_mutex_lock(&devices_lock);
+	for (d = devices; d; d = d->next)
+		d->is_there = false;
 	for (; listed < count; listed++) {
 		d = device_get(from, &found[listed]);
 		if (!d)
 			break;
+		d->is_there = true;
 		list[listed] = &d->base;
 	}
 	if (listed < count)
 		while (listed--)
 			device_put_locked(vb_device_of(list[listed]));
+	devices_forget();
 	pthread_mutex_unlock(&devices_lock);
 	return listed < 0 ? -ENOMEM : count;
 }

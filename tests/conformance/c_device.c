@@ -227,3 +227,25 @@ Test(device, the_list_may_be_given_to_free)
 	cr_assert_not_null(context);
 	cr_expect_eq(ibv_close_device(context), 0);
 }
+
+/* A device that was listed can be opened until its list is freed, and what is opened keeps it. */
+Test(device, an_open_device_outlives_its_list)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL), **again, *device;
+	struct ibv_context *opened;
+	char name[IBV_SYSFS_NAME_MAX];
+
+	cr_assert(list && list[0]);
+	device = list[0];
+	strcpy(name, ibv_get_device_name(device));
+	again = ibv_get_device_list(NULL);
+	cr_assert(again && again[0]);
+	ibv_free_device_list(again);
+	opened = ibv_open_device(device);
+	cr_assert_not_null(opened);
+	cr_expect_eq(opened->device, device);
+	ibv_free_device_list(list);
+	cr_expect_str_eq(ibv_get_device_name(opened->device), name);
+	cr_expect_neq(ibv_get_device_guid(opened->device), 0);
+	cr_expect_eq(ibv_close_device(opened), 0);
+}

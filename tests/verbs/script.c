@@ -217,6 +217,8 @@ static const struct channel_ops ops = {
 static int list_one(struct channel_device *out, unsigned max)
 {
 	cr_assert(max);
+	if (script.is_unplugged)
+		return 0;
 	*out = (struct channel_device){ .name = "script0", .dev_name = "uverbs0", .node_type = 1 };
 	return 1;
 }
@@ -228,6 +230,7 @@ static int no_attribute(const struct channel_device *device, const char *name, c
 	(void)name;
 	(void)out;
 	(void)bytes;
+	script.attributes_read++;
 	return -ENOENT;
 }
 

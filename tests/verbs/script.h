@@ -36,6 +36,8 @@ extern struct script {
 	/* The next command of that object and method fails. */
 	uint16_t fail_object, fail_method;
 	int fail_error;
+	bool is_unplugged;			/* the device is no longer listed */
+	unsigned attributes_read;
 } script;
 
 /* The context of the only device; the library is asked as a program would. */
