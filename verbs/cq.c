@@ -27,12 +27,14 @@
 #define STAMP_FLAGS \
 	(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
 
-/* 128-byte entries only where a program asks for them: half of what they hold is empty. */
+/* 128-byte entries only where a program asks for them: half of what they hold is empty.  0: the
+ * environment asks for a size that there is not. */
 static uint32_t entry_bytes_wanted(void)
 {
 	const char *text = getenv("MLX5_CQE_SIZE");
+	long bytes = text ? strtol(text, NULL, 10) : 64;
 
-	return text && !strcmp(text, "128") ? 128 : 64;
+	return bytes == 64 || bytes == 128 ? (uint32_t)bytes : 0;
 }
 
 static void entries_begin(uint8_t *at, uint32_t entries, uint32_t entry_bytes)
@@ -133,8 +135,12 @@ static void cq_fill(struct vb_cq *cq, struct vb_context *c, const struct ibv_cq_
 static int cq_begin(struct vb_cq *cq, const struct ibv_cq_init_attr_ex *attr,
 		    const struct vb_cq_extra *extra)
 {
-	int error = ring_alloc(cq, &cq->buf, cq->entries);
+	bool is_padded = extra->flags & MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD;
+	int error;
 
+	if (!cq->entry_bytes || (is_padded && cq->entry_bytes != 128))
+		return EINVAL;
+	error = ring_alloc(cq, &cq->buf, cq->entries);
 	if (error)
 		return error;
 	cq->at = cq->buf.at;

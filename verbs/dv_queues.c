@@ -16,8 +16,18 @@
 #define CQ_MASK (MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE | MLX5DV_CQ_INIT_ATTR_MASK_FLAGS | \
 		 MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE)
 
+/* Does the device pad long entries? */
+static bool may_pad(struct ibv_context *context)
+{
+	struct mlx5_ib_query_device_resp answer = { 0 };
+
+	return !vb_driver_attributes(context, &answer) &&
+	       answer.flags & MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_PAD;
+}
+
 /* Compressed entries are read by nobody here. */
-static int cq_translate(const struct mlx5dv_cq_init_attr *dv, struct vb_cq_extra *out)
+static int cq_translate(struct ibv_context *context, const struct mlx5dv_cq_init_attr *dv,
+			struct vb_cq_extra *out)
 {
 	if (dv->comp_mask & ~(uint64_t)CQ_MASK ||
 	    dv->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE)
@@ -31,9 +41,10 @@ static int cq_translate(const struct mlx5dv_cq_init_attr *dv, struct vb_cq_extra
 		return 0;
 	if (dv->flags & ~(uint32_t)MLX5DV_CQ_INIT_ATTR_FLAGS_CQE_PAD)
 		return EINVAL;
-	if (dv->flags & MLX5DV_CQ_INIT_ATTR_FLAGS_CQE_PAD)
-		out->flags |= MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD;
-	return 0;
+	if (!(dv->flags & MLX5DV_CQ_INIT_ATTR_FLAGS_CQE_PAD))
+		return 0;
+	out->flags |= MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD;
+	return may_pad(context) ? 0 : EINVAL;
 }
 
 VB_EXPORT struct ibv_cq_ex *vb_dv_create_cq(struct ibv_context *context,
@@ -41,7 +52,7 @@ VB_EXPORT struct ibv_cq_ex *vb_dv_create_cq(struct ibv_context *context,
 					    const struct mlx5dv_cq_init_attr *dv)
 {
 	struct vb_cq_extra extra = { 0 };
-	int error = dv ? cq_translate(dv, &extra) : 0;
+	int error = dv ? cq_translate(context, dv, &extra) : 0;
 
 	if (!error)
 		return vb_cq_create_ex(context, attr, &extra);

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include "harness/check.h"
 
@@ -57,6 +58,30 @@ Test(cq_size, creation_limits_are_refused)
 		cr_expect_not_null(cq, "vector %d", v);
 		ibv_destroy_cq(cq);
 	}
+	ibv_close_device(c);
+}
+
+/* Entries of 64 bytes or of 128, as the environment says in digits; nothing else is taken. */
+Test(cq_size, the_environment_chooses_the_size_of_entries)
+{
+	static const struct { const char *text; bool is_good; } rows[] = {
+		{ "64", true }, { "128", true }, { " 128", true }, { "128 bytes", true },
+		{ "32", false }, { "256", false }, { "0", false }, { "-64", false }, { "", false },
+	};
+	struct ibv_context *c = device_open();
+
+	cr_assert_not_null(c);
+	for (unsigned i = 0; i < ROWS(rows); i++) {
+		struct ibv_cq *cq;
+
+		cr_assert_eq(setenv("MLX5_CQE_SIZE", rows[i].text, 1), 0);
+		errno = 0;
+		cq = ibv_create_cq(c, 16, NULL, NULL, 0);
+		cr_expect_eq(!!cq, rows[i].is_good, "\"%s\": %s", rows[i].text, strerror(errno));
+		cr_expect_eq(errno, rows[i].is_good ? 0 : EINVAL, "\"%s\"", rows[i].text);
+		cr_expect(!cq || !ibv_destroy_cq(cq));
+	}
+	cr_assert_eq(unsetenv("MLX5_CQE_SIZE"), 0);
 	ibv_close_device(c);
 }
 
