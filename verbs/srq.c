@@ -41,7 +41,7 @@ static int attr_check(const struct vb_context *c, const struct ibv_srq_init_attr
 		return EOPNOTSUPP;
 	if (type_of(attr) == IBV_SRQT_XRC && (attr->comp_mask & XRC_MASK) != XRC_MASK)
 		return EINVAL;
-	if (attr->attr.max_wr > c->limits.max_srq_recv_wr || !attr->attr.max_wr)
+	if (attr->attr.max_wr > c->limits.max_srq_recv_wr)
 		return EINVAL;
 	return (attr->attr.max_sge + 1) * MLX5_UNIT_BYTES > c->limits.max_rq_desc_bytes ||
 	       attr->attr.max_sge > c->limits.max_rq_desc_bytes ? EINVAL : 0;

@@ -64,6 +64,16 @@ static int limit_arm(struct pair *p, uint32_t limit)
 	return peer_srq_modify(&p->peer, &attr, IBV_SRQ_LIMIT);
 }
 
+static void bare_open(struct end *e)
+{
+	struct end_opts opts;
+	int err;
+
+	end_defaults(&opts);
+	err = end_open(e, &opts, NULL);
+	cr_assert_eq(err, 0, "open: %s", strerror(err));
+}
+
 /* SRQ-1, post order, and the way of each entry through the free list many times over. */
 CASE_EACH(srq, receives_are_used_in_the_order_of_posting)
 {
@@ -438,4 +448,54 @@ Test(srq, many_qps_share_a_queue_and_each_message_is_whole)
 			cr_expect_eq(ibv_destroy_qp(to[i].qp), 0);
 	}
 	end_close(&to[0]);
+}
+
+/* What is asked for, rounded up; of nothing there is none, but a piece always has a place. */
+Test(srq, sizes_are_rounded_up)
+{
+	static const struct { uint32_t wr, sge, wr_made, sge_made; } rows[] = {
+		{ 0, 1, 0, 1 }, { 1, 0, 1, 1 }, { 2, 1, 3, 1 }, { 3, 2, 3, 3 }, { 15, 3, 15, 3 },
+		{ 16, 4, 31, 7 }, { 17, 8, 31, 15 }, { 100, 16, 127, 31 }, { 16383, 31, 16383, 31 },
+		{ 20000, 1, 32767, 1 }, { 32767, 1, 32767, 1 },
+	};
+	struct end e;
+
+	bare_open(&e);
+	for (unsigned i = 0; i < ROWS(rows); i++) {
+		struct ibv_srq_init_attr init = { .attr = { .max_wr = rows[i].wr,
+							    .max_sge = rows[i].sge } };
+		struct ibv_srq *srq = ibv_create_srq(e.pd, &init);
+		struct ibv_recv_wr wr = { .wr_id = i }, *bad;
+		uint32_t posted = 0;
+
+		cr_assert_not_null(srq, "row %u: %s", i, strerror(errno));
+		cr_expect_eq(init.attr.max_wr, rows[i].wr_made, "row %u: %u", i, init.attr.max_wr);
+		cr_expect_eq(init.attr.max_sge, rows[i].sge_made, "row %u: %u", i,
+			     init.attr.max_sge);
+		while (posted <= rows[i].wr_made && !ibv_post_srq_recv(srq, &wr, &bad))
+			posted++;
+		cr_expect_eq(posted, rows[i].wr_made, "row %u took %u", i, posted);
+		cr_expect_eq(ibv_destroy_srq(srq), 0);
+	}
+	end_close(&e);
+}
+
+Test(srq, sizes_that_there_are_not)
+{
+	static const struct ibv_srq_attr rows[] = {
+		{ .max_wr = 32768, .max_sge = 1 }, { .max_wr = UINT32_MAX, .max_sge = 1 },
+		{ .max_wr = 4, .max_sge = 32 }, { .max_wr = 4, .max_sge = UINT32_MAX },
+		{ .max_wr = 4, .max_sge = 0x10000001 },
+	};
+	struct end e;
+
+	bare_open(&e);
+	for (unsigned i = 0; i < ROWS(rows); i++) {
+		struct ibv_srq_init_attr init = { .attr = rows[i] };
+
+		errno = 0;
+		cr_expect_null(ibv_create_srq(e.pd, &init), "row %u", i);
+		cr_expect_eq(errno, EINVAL, "row %u: %s", i, strerror(errno));
+	}
+	end_close(&e);
 }
