@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Compares what our libibverbs.so.1 exports, and what its map says, with the system's.
+"""Compares what a library of ours exports, and what its map says, with the system's of that name.
 
-Usage: symbols.py MAP OURS [SYSTEM].  A symbol is its name, version, and whether it is the default
-one.  What only one side has is a line of symbols-missing.txt with the reason, or a failure; a
-line there that is no longer true is one too, so the list can only shrink.  What our libmlx5.so.1
-asks of our libibverbs.so.1 has the version VERBENA_PRIVATE and is left out.  The exit status is 1
-if anything differs, 77 if there is no library of the system's.
+Usage: symbols.py MAP OURS [REASONS].  A symbol is its name, version, and whether it is the default
+one.  What only one side has is a line of the file REASONS with the reason, or a failure; a line
+there that is no longer true is one too, so the list can only shrink.  What our libmlx5.so.1 asks
+of our libibverbs.so.1 has the version VERBENA_PRIVATE and is left out.  The exit status is 1 if
+anything differs, 77 if there is no library of the system's.
 """
 import pathlib
 import re
@@ -27,13 +27,13 @@ def exports_of(library):
 
 
 def map_of(path):
-    """The same of a linker's map, which tells only defaults."""
+    """The same of a linker's map: the defaults, which are the last where a name stands twice."""
     text = re.sub(r"#.*", "", path.read_text())
-    found = set()
+    versions = {}
     for version, body in re.findall(r"(\w[\w.]*)\s*\{(.*?)\}", text, re.DOTALL):
         body = body.split("local:")[0].replace("global:", "")
-        found |= {"%s@@%s" % (name.strip(), version) for name in body.split(";") if name.strip()}
-    return found
+        versions.update({name.strip(): version for name in body.split(";") if name.strip()})
+    return {"%s@@%s" % item for item in versions.items()}
 
 
 def read_reasons(path):
@@ -51,9 +51,9 @@ def compare(title, ours, theirs, reasons):
     return len(wrong)
 
 
-def find_system():
+def find_system(name):
     for place in SYSTEM_PLACES:
-        path = pathlib.Path(place, "libibverbs.so.1")
+        path = pathlib.Path(place, name)
         if path.exists():
             return path
     return None
@@ -61,11 +61,11 @@ def find_system():
 
 def main():
     map_path, library = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
-    system = pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else find_system()
+    system = find_system(library.name)
     if not system:
-        print("no libibverbs.so.1 of the system's to compare with")
+        print("no %s of the system's to compare with" % library.name)
         return 77
-    reasons = read_reasons(pathlib.Path(__file__).parent / "symbols-missing.txt")
+    reasons = read_reasons(pathlib.Path(sys.argv[3])) if len(sys.argv) > 3 else {}
     theirs = exports_of(system)
     defaults = {name for name in theirs if "@@" in name}
     wrong = compare("map", map_of(map_path), defaults, reasons)
@@ -77,7 +77,7 @@ def main():
             wrong += 1
     for name in sorted(reasons):
         if (name in ours) == (name in theirs):
-            print("symbols-missing.txt: %s no longer differs" % name)
+            print("%s: %s no longer differs" % (sys.argv[3], name))
             wrong += 1
     print("%d symbols, %d of the system's, %d differences" % (len(ours), len(theirs), wrong))
     return 1 if wrong else 0
