@@ -211,12 +211,29 @@ static void gid_fill_infiniband(struct emu_identity *id)
 	gid_add(id, gid, GID_IB, &no_netdev);
 }
 
-static void port_fill(struct emu_identity *id)
+/*
+ * A block of LIDs for each node, as a subnet manager hands them out that wants to be free to set
+ * any LMC later: a port's LIDs are never another's.  Block 0 is the subnet manager's.  A host that
+ * has no number takes one of the blocks that are left over; above the last are multicast LIDs.
+ */
+#define LID_BLOCK	(1u << PORT_LMC_MAX)
+#define LID_BLOCKS	(0xc000u / LID_BLOCK)
+
+static uint16_t lid_of(unsigned node, uint64_t guid)
+{
+	uint64_t mixed = guid * 0x9e3779b97f4a7c15u;
+	unsigned first = IDENTITY_NODE_MAX + 1;
+	unsigned block = node ? node : first + (unsigned)((mixed >> 32) % (LID_BLOCKS - first));
+
+	return (uint16_t)(block * LID_BLOCK);
+}
+
+static void port_fill(const struct identity_host *host, struct emu_identity *id)
 {
 	id->port = (struct emu_identity_port){ .pkey = { PORT_PKEY_DEFAULT } };
 	if (id->profile->link != HW_LINK_INFINIBAND)
 		return;
-	id->port.lid = hw_lid(id->node_guid);
+	id->port.lid = lid_of(host->node, id->node_guid);
 	id->port.sm_lid = PORT_SM_LID_DEFAULT;
 }
 
@@ -234,7 +251,7 @@ void identity_fill(const struct identity_host *host, struct emu_identity *out)
 	mac_fill(host, link, out->mac);
 	out->node_guid = guid_of(out->mac);
 	out->gid_count = 0;
-	port_fill(out);
+	port_fill(host, out);
 	if (out->profile->link == HW_LINK_INFINIBAND)
 		gid_fill_infiniband(out);
 	else

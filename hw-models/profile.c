@@ -80,13 +80,3 @@ const struct hw_profile *hw_profile_find(const char *name)
 			return &hw_profiles[i];
 	return NULL;
 }
-
-#define LID_FIRST	2u		/* 1 is the subnet manager's */
-#define LID_LAST	0xbfffu		/* above are multicast LIDs */
-
-uint16_t hw_lid(uint64_t node_guid)
-{
-	uint64_t mixed = node_guid * 0x9e3779b97f4a7c15u;
-
-	return (uint16_t)(LID_FIRST + (mixed >> 32) % (LID_LAST - LID_FIRST + 1));
-}

@@ -45,7 +45,4 @@ extern const unsigned hw_profile_count;
 
 /* NULL: no such profile.  An empty or NULL name is the default. */
 const struct hw_profile *hw_profile_find(const char *name);
-
-/* LID of an InfiniBand port whose node has this GUID: 2 to 0xbfff (1 is the subnet manager's). */
-uint16_t hw_lid(uint64_t node_guid);
 #endif

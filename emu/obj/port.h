@@ -12,6 +12,7 @@
 #define PORT_PKEYS_MAX		128
 #define PORT_PKEY_DEFAULT	0xffffu
 #define PORT_SM_LID_DEFAULT	1
+#define PORT_LMC_MAX		7		/* LID mask control: a port has 2^LMC LIDs */
 
 struct emu_dev;
 struct emu_gid;

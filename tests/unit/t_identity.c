@@ -345,6 +345,42 @@ Test(identity, a_gid_table_that_is_full_takes_no_more)
 	cr_assert_eq(gid_index(&id, "2001:db8::f"), -1);
 }
 
+static uint16_t lid_of(unsigned node, uint64_t host_id)
+{
+	struct emu_identity id = { .profile = &infiniband };
+
+	identity_fill(&(struct identity_host){ .node = node, .host_id = host_id }, &id);
+	return id.port.lid;
+}
+
+/* Whatever the LMC: 128 LIDs from each of these on are unicast, and nobody else's. */
+Test(identity, nodes_have_blocks_of_lids)
+{
+	bool is_taken[0xc000 / 128] = { true };		/* 1 is the subnet manager's */
+	bool is_used[0xc000 / 128] = { false };
+	unsigned blocks = 0;
+
+	for (unsigned node = 1; node <= IDENTITY_NODE_MAX; node++) {
+		uint16_t lid = lid_of(node, 7);
+
+		cr_assert_eq(lid % 128, 0);
+		cr_assert_lt(lid, 0xc000);
+		cr_assert(!is_taken[lid / 128], "node %u, LID %#x", node, lid);
+		is_taken[lid / 128] = true;
+	}
+	for (uint64_t host = 0; host < 5000; host++) {
+		uint16_t lid = lid_of(0, host << 20);
+
+		cr_assert_eq(lid % 128, 0);
+		cr_assert_lt(lid, 0xc000);
+		cr_assert(!is_taken[lid / 128], "host %lu, LID %#x", (unsigned long)host, lid);
+		blocks += !is_used[lid / 128];
+		is_used[lid / 128] = true;
+	}
+	cr_assert_gt(blocks, 100, "%u blocks", blocks);
+	cr_assert_eq(lid_of(0, 7), lid_of(0, 7));
+}
+
 Test(identity, lids_and_partitions_are_of_infiniband)
 {
 	struct emu_identity id = identity_of(NULL, 3);
@@ -364,7 +400,7 @@ Test(identity, lids_and_partitions_are_of_infiniband)
 
 	id.profile = &infiniband;
 	identity_fill(&(struct identity_host){ .node = 3 }, &id);
-	cr_assert_eq(id.port.lid, hw_lid(id.node_guid));
+	cr_assert_eq(id.port.lid, 3 * 128);
 	cr_assert_eq(id.port.sm_lid, 1);
 	cr_assert_eq(id.port.pkey[0], 0xffff);
 	cr_assert(!id.port.is_down);

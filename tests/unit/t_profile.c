@@ -71,16 +71,3 @@ Test(profile, libmlx5_accepts_the_limits_that_are_told)
 		cr_assert_eq(p->max_send_wqebb & (p->max_send_wqebb - 1), 0);
 	}
 }
-
-Test(profile, lids_are_unicast_and_not_the_subnet_managers)
-{
-	unsigned same = 0;
-
-	for (uint64_t guid = 0; guid < 5000; guid++) {
-		cr_assert_geq(hw_lid(guid), 2);
-		cr_assert_leq(hw_lid(guid), 0xbfff);
-		same += hw_lid(guid) == hw_lid(guid + 1);
-	}
-	cr_assert_lt(same, 5);
-	cr_assert_eq(hw_lid(7), hw_lid(7));
-}
