@@ -88,6 +88,18 @@ static inline void ib_lid_as_gid(uint16_t lid, uint8_t gid[16])
 	memcpy(gid, form, sizeof form);
 }
 
+static inline bool ib_is_lid(const uint8_t gid[16])
+{
+	static const uint8_t form[14] = { 0, 'L', 'I', 'D' };
+
+	return !memcmp(gid, form, sizeof form);
+}
+
+static inline uint16_t ib_gid_lid(const uint8_t gid[16])
+{
+	return (uint16_t)(gid[14] << 8 | gid[15]);
+}
+
 /* IPv4 addresses are GIDs in the form of a mapped address. */
 static inline bool ib_is_ipv4(const uint8_t gid[16])
 {

@@ -141,11 +141,8 @@ bool arrive(struct engine *e, struct emu_qp *qp, const struct ib_packet *p)
 
 static bool has_gid(const struct emu_dev *dev, const uint8_t gid[16])
 {
-	uint8_t lid_gid[16];
-
-	ib_lid_as_gid(dev->lid, lid_gid);
-	if (dev->lid && !memcmp(lid_gid, gid, sizeof lid_gid))
-		return true;
+	if (ib_is_lid(gid))
+		return port_has_lid(dev, ib_gid_lid(gid));
 	for (unsigned i = 0; i < dev->gid_count; i++)
 		if (!memcmp(dev->gid[i].raw, gid, 16))
 			return memcmp(gid, (uint8_t[16]){ 0 }, 16) != 0;	/* no empty entry */

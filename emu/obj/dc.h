@@ -26,7 +26,9 @@ struct dci {
 	uint64_t session;		/* 0: none yet */
 	uint32_t first_psn;		/* of the session */
 	uint64_t key;			/* of its target */
-	uint8_t sl;			/* InfiniBand: of the way there, for who receives */
+	/* InfiniBand: of the way there, for who receives. */
+	uint16_t slid, dlid;
+	uint8_t sl;
 };
 
 struct dct {

@@ -84,6 +84,7 @@ struct emu_dev {
 	struct emu_gid gid[EMU_GIDS_MAX];	/* index is the GID index; all-zero raw: empty */
 	unsigned gid_count;
 	uint16_t lid;			/* 0: the port is addressed by GIDs only */
+	uint8_t lmc;			/* it has the 2^lmc LIDs from that one on, a multiple */
 	struct emu_port port;
 	struct mcast mcast;
 	_Atomic bool is_fatal;		/* broken for good: files answer EIO */
@@ -107,6 +108,22 @@ struct emu_dev {
 	struct xrc_registry xrc_registry;
 	void *engine;			/* struct engine, for uverbs/ only */
 };
+
+/* Which of a port's LIDs: of path bits only the lowest lmc count.  IBTA volume 1, 4.1.3. */
+static inline uint8_t port_path_bits(const struct emu_dev *dev, uint16_t bits)
+{
+	return (uint8_t)(bits & ((1u << dev->lmc) - 1));
+}
+
+static inline uint16_t port_lid(const struct emu_dev *dev, uint8_t path_bits)
+{
+	return dev->lid | port_path_bits(dev, path_bits);
+}
+
+static inline bool port_has_lid(const struct emu_dev *dev, uint16_t lid)
+{
+	return dev->lid && !((lid ^ dev->lid) >> dev->lmc);
+}
 
 /* Note a reason; values by designated initialiser: dev_why(dev, .why = WHY_KEY_PD, .qpn = 3) */
 #define dev_why(dev, ...) why_note((dev)->why, &(struct why_record){ __VA_ARGS__ })

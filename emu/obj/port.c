@@ -44,9 +44,15 @@ static bool comes_up(const struct emu_dev *dev, const struct port_change *to)
 	return !to->is_down && (to->was_down || dev->port.is_down);
 }
 
-static bool has_other_lid(const struct emu_dev *dev, const struct port_change *to)
+static bool has_other_lmc(const struct emu_dev *dev, const struct port_change *to)
 {
-	return to->lid != dev->lid;
+	return to->lmc != dev->lmc;
+}
+
+/* Also one more or less. */
+static bool has_other_lids(const struct emu_dev *dev, const struct port_change *to)
+{
+	return to->lid != dev->lid || has_other_lmc(dev, to);
 }
 
 static bool has_other_sm(const struct emu_dev *dev, const struct port_change *to)
@@ -67,8 +73,8 @@ static bool has_other_gids(const struct emu_dev *dev, const struct port_change *
 
 static bool is_reregistered(const struct emu_dev *dev, const struct port_change *to)
 {
-	(void)dev;
-	return to->is_reregistered;
+	/* Who hands out LIDs by another LMC has begun anew with all that it knows of the subnet. */
+	return to->is_reregistered || has_other_lmc(dev, to);
 }
 
 /* In the order in which they are told. */
@@ -77,7 +83,7 @@ static const struct {
 	bool (*has)(const struct emu_dev *dev, const struct port_change *to);
 } differences[] = {
 	{ EVENT_PORT_ERR, goes_down },
-	{ EVENT_LID_CHANGE, has_other_lid },
+	{ EVENT_LID_CHANGE, has_other_lids },
 	{ EVENT_PKEY_CHANGE, has_other_pkeys },
 	{ EVENT_GID_CHANGE, has_other_gids },
 	{ EVENT_SM_CHANGE, has_other_sm },
@@ -116,6 +122,7 @@ void port_change(struct emu_dev *dev, const struct port_change *to, bool is_told
 	dev->port.sm_lid = to->sm_lid;
 	memcpy(dev->port.pkey, to->pkey, sizeof dev->port.pkey);
 	dev->lid = to->lid;
+	dev->lmc = to->lmc;
 	memset(dev->gid, 0, sizeof dev->gid);
 	memcpy(dev->gid, to->gid, to->gid_count * sizeof *to->gid);
 	dev->gid_count = to->gid_count;

@@ -2,7 +2,7 @@
 /*
  * The port of a device function, and what somebody outside may change of it while programs run.
  *
- * The GIDs and the LID are in struct emu_dev itself.  Source: device-abi B.8, B.10, F.4.
+ * The GIDs and the LIDs are in struct emu_dev itself.  Source: device-abi B.8, B.10, F.4.
  */
 #ifndef EMU_OBJ_PORT_H
 #define EMU_OBJ_PORT_H
@@ -35,6 +35,7 @@ struct port_change {
 	bool was_down;			/* in between, or is now */
 	bool is_reregistered;		/* the subnet manager wants clients to register again */
 	uint16_t lid, sm_lid;
+	uint8_t lmc;
 	uint16_t pkey[PORT_PKEYS_MAX];
 	const struct emu_gid *gid;
 	unsigned gid_count;

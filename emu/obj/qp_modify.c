@@ -216,7 +216,7 @@ void qp_source_apply(struct emu_qp *qp)
 		memcpy(qp->sgid, qp->dev->gid[path->sgid_index % EMU_GIDS_MAX].raw,
 		       sizeof qp->sgid);
 	else
-		ib_lid_as_gid(qp->dev->lid, qp->sgid);
+		ib_lid_as_gid(port_lid(qp->dev, path->src_path_bits), qp->sgid);
 	memcpy(qp->resp->sgid, qp->sgid, sizeof qp->sgid);
 }
 

@@ -26,7 +26,7 @@ static bool path_of(const struct emu_dev *dev, const struct hw_av *av, uint8_t s
 	static const uint8_t empty[16];
 
 	if (dev->profile->link != HW_LINK_ETHERNET && !av->has_grh) {
-		ib_lid_as_gid(dev->lid, sgid);
+		ib_lid_as_gid(port_lid(dev, av->path_bits), sgid);
 		ib_lid_as_gid(av->dlid, dgid);
 		return true;
 	}
@@ -89,6 +89,8 @@ enum hw_status dci_begin(struct tp *tp, struct emu_qp *qp, struct rc_sent *sent)
 	qp->dest_qpn = av->dest_qpn;
 	dci->key = av->dc_key;
 	dci->sl = tp->dev->lid ? av->sl : 0;
+	dci->slid = tp->dev->lid ? port_lid(tp->dev, av->path_bits) : 0;
+	dci->dlid = tp->dev->lid ? av->dlid : 0;
 	dci->first_psn = sent->psn;
 	dci->session = session_next(tp, dci);
 	return HW_SUCCESS;
@@ -101,7 +103,7 @@ int dci_next(struct tp *tp, struct emu_qp *qp, uint32_t bytes_max, struct ib_pac
 	out->extra = (struct ib_extra){
 		.dc_key = qp->dci->key, .dc_session = qp->dci->session,
 		.dc_first_psn = qp->dci->first_psn,
-		.slid = tp->dev->lid, .sl = qp->dci->sl,
+		.slid = qp->dci->slid, .dlid = qp->dci->dlid, .sl = qp->dci->sl,
 	};
 	return 1;
 }

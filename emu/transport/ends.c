@@ -92,13 +92,16 @@ static bool has_origin(const struct emu_qp *qp)
 }
 
 /* What the receiver is told of who sent, and of the way of a datagram. */
-static void origin_describe(struct hw_cqe *cqe, const struct ib_packet *p)
+static void origin_describe(const struct emu_dev *dev, struct hw_cqe *cqe,
+			    const struct ib_packet *p)
 {
 	const struct ib_extra *x = &p->extra;
 
 	cqe->has_origin = true;
 	cqe->src_qpn = p->src_qpn;
 	cqe->slid = x->slid;
+	if (p->dest_qpn != IB_MULTICAST_QPN)	/* a group's LID is not one of the port's */
+		cqe->path_bits = port_path_bits(dev, x->dlid);
 	cqe->sl = x->sl & 15;		/* the network's word */
 	cqe->grh = x->l3 != IB_L3_NONE;
 	cqe->l3 = x->l3 == IB_L3_IPV6 ? 1 : x->l3 == IB_L3_IPV4 ? 2 : 0;
@@ -121,7 +124,7 @@ void tp_recv_complete(struct tp *tp, struct emu_qp *qp, const struct ib_packet *
 	};
 
 	if (has_origin(qp))
-		origin_describe(&cqe, p);
+		origin_describe(tp->dev, &cqe, p);
 	recv_cqe(tp, qp, &cqe);
 }
 

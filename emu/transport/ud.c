@@ -61,12 +61,12 @@ static bool address(const struct emu_qp *qp, const struct hw_av *av, struct ib_p
 	};
 	if (!dev->lid)
 		return address_by_gid(dev, av, p);
-	p->extra.slid = dev->lid;
+	p->extra.slid = port_lid(dev, av->path_bits);
 	p->extra.dlid = av->dlid;
 	p->extra.sl = av->sl;
 	if (av->has_grh)
 		return address_by_gid(dev, av, p);
-	ib_lid_as_gid(dev->lid, p->sgid);
+	ib_lid_as_gid(p->extra.slid, p->sgid);
 	ib_lid_as_gid(av->dlid, p->dgid);
 	return true;
 }
@@ -179,7 +179,7 @@ static void take_why(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p
 /* On InfiniBand a packet goes by LID, whatever its GRH says. */
 static bool is_for_port(const struct emu_dev *dev, const struct ib_packet *p)
 {
-	return !dev->lid || p->extra.dlid == dev->lid || p->dest_qpn == IB_MULTICAST_QPN;
+	return !dev->lid || port_has_lid(dev, p->extra.dlid) || p->dest_qpn == IB_MULTICAST_QPN;
 }
 
 /* What is dropped without a word. */

@@ -364,6 +364,7 @@ static struct ib_uverbs_query_port_resp port_describe(const struct emu_dev *dev)
 	}
 	port.lid = dev->lid;
 	port.sm_lid = dev->port.sm_lid;
+	port.lmc = dev->lmc;
 	port.max_vl_num = IB_MAX_VL;
 	port.subnet_timeout = IB_SUBNET_TIMEOUT;
 	return port;

@@ -282,13 +282,16 @@ int on_create_qp_legacy(struct uv_call *call)
 
 /* --- modify --- */
 
+#define PATH_BITS_KEPT	0x7f		/* field mlid of the hardware's path */
+
 static struct qp_path path_read(const struct ib_uverbs_qp_dest *from)
 {
 	struct qp_path path = {
 		.flow_label = from->flow_label, .dlid = from->dlid,
 		.sgid_index = from->sgid_index, .hop_limit = from->hop_limit,
 		.traffic_class = from->traffic_class, .sl = from->sl,
-		.src_path_bits = from->src_path_bits, .static_rate = from->static_rate,
+		.src_path_bits = from->src_path_bits & PATH_BITS_KEPT,
+		.static_rate = from->static_rate,
 		.is_global = from->is_global, .port = from->port_num,
 	};
 

@@ -365,6 +365,13 @@ void rig_do_group(struct input *in)
 		engine_mcast_attach(engine, qp, gid, mlid);
 }
 
+/* A base LID is a multiple of how many there are. */
+static void port_lids(uint16_t choice, struct port_change *to)
+{
+	to->lmc = choice & PORT_LMC_MAX;
+	to->lid = choice & ~((1u << to->lmc) - 1) & 0xffff;
+}
+
 /* Somebody outside pulls the cable, changes addresses, or breaks the device. */
 void rig_do_port(struct input *in)
 {
@@ -372,12 +379,12 @@ void rig_do_port(struct input *in)
 	struct emu_gid gid[EMU_GIDS_MAX];
 	struct port_change to = {
 		.is_down = choice & 1, .was_down = choice & 3, .is_reregistered = choice & 4,
-		.lid = device.lid, .sm_lid = device.port.sm_lid, .gid = gid,
+		.lid = device.lid, .lmc = device.lmc, .sm_lid = device.port.sm_lid, .gid = gid,
 		.gid_count = choice & 8 ? take8(in) % EMU_GIDS_MAX : device.gid_count,
 	};
 
 	if (choice & 16 && device.lid)
-		to.lid = take16(in);
+		port_lids(take16(in), &to);
 	memcpy(to.pkey, device.port.pkey, sizeof to.pkey);
 	if (choice & 32)
 		to.pkey[0] = take16(in);

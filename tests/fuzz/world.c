@@ -95,6 +95,7 @@ void device_rewind(void)
 	assert(!device.mcast.group_count);
 	device.profile = at_first.profile;
 	device.lid = 0;
+	device.lmc = 0;
 	device.port = at_first.port;
 	device.gid_count = at_first.gid_count;
 	memcpy(device.gid, at_first.gid, sizeof device.gid);

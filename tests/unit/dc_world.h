@@ -163,6 +163,8 @@ struct dc_work {
 	uint64_t key_error;		/* xor-ed to the target's key */
 	uint32_t qpn_error;
 	uint8_t sgid_index;
+	uint16_t dlid;			/* InfiniBand, and which of the own is the source */
+	uint8_t path_bits;
 	bool is_unsignaled;
 };
 
@@ -179,6 +181,8 @@ static inline void datagram_write(const struct dc_world *d, void *at, const stru
 	mlx5_datagram_set_is_extended(&a, 1);
 	mlx5_datagram_set_dest_qpn(&a, t->qp->qpn ^ r->qpn_error);
 	mlx5_datagram_set_sgid_index(&a, r->sgid_index);
+	mlx5_datagram_set_udp_sport(&a, r->dlid);
+	mlx5_datagram_set_path_bits(&a, r->path_bits);
 	mlx5_datagram_set_rgid_high(&a, be64toh(high));
 	mlx5_datagram_set_rgid_low(&a, be64toh(low));
 	memcpy(at, &a, sizeof a);

@@ -108,6 +108,33 @@ Test(dc, lids_are_addresses_as_well)
 	dc_cqe(d, HW_CQE_REQ);
 }
 
+/* The target answers from the LID that it was called by, or the initiator would not listen. */
+Test(dc, path_bits_choose_among_the_lids)
+{
+	struct dc_world *d = dc_world_new();
+	struct dc_work send = { .opcode = DC_SEND, .bytes = 8, .dlid = 0x1205, .path_bits = 0x7e };
+	struct initiator n;
+	struct target t;
+	struct hw_cqe c;
+
+	d->w->dev.profile = hw_profile_find("connectx-6");
+	d->w->dev.lid = 0x1200;
+	d->w->dev.lmc = 3;
+	n = initiator_new(d);
+	t = target_new(d);
+	dc_recv(&t, 64, 0);
+	dc_post(d, &n, &t, send);
+	dc_pump(d, &n, 1);
+	cr_assert_eq(ib_gid_lid(d->kept[0].sgid), 0x1206);
+	cr_assert_eq(ib_gid_lid(d->kept[0].dgid), 0x1205);
+	cr_assert_eq(ib_gid_lid(d->kept[1].sgid), 0x1205);
+	cr_assert_eq(ib_gid_lid(d->kept[1].dgid), 0x1206);
+	c = dc_cqe(d, HW_CQE_RECV);
+	cr_assert_eq(c.slid, 0x1206);
+	cr_assert_eq(c.path_bits, 5);
+	dc_cqe(d, HW_CQE_REQ);
+}
+
 /* --- sessions --- */
 
 /* One request to each of two targets: nothing for the second leaves before the first's answer. */

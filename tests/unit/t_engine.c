@@ -221,6 +221,35 @@ Test(engine, a_packet_for_another_nodes_address_is_lost)
 	expect_why(r.w, WHY_PACKET_DGID);
 }
 
+static void arrive_at_lid(struct rig *r, uint16_t lid, enum why why)
+{
+	memset(&r->w->why, 0, sizeof r->w->why);
+	arriving = (struct ib_packet){ .dest_qpn = r->w->b.qp->qpn };
+	ib_lid_as_gid(lid, arriving.dgid);
+	has_arriving = true;
+	engine_lend(r->e);
+	expect_why(r->w, why);
+}
+
+/* What is for the port goes on, to be dropped for its P_Key. */
+Test(engine, a_port_takes_what_is_for_any_of_its_lids)
+{
+	struct rig r = rig_new();
+	struct wire wire = { .ops = &fake_ops };
+
+	engine_destroy(r.e);
+	cr_assert_eq(engine_create(&r.w->dev, &wire, NULL, &r.e), 0);
+	arrive_at_lid(&r, 0, WHY_PACKET_DGID);		/* Ethernet has none */
+	r.w->dev.lid = 0x1200;
+	arrive_at_lid(&r, 0x1200, WHY_PACKET_PKEY);
+	arrive_at_lid(&r, 0x1201, WHY_PACKET_DGID);
+	r.w->dev.lmc = 2;
+	for (uint16_t lid = 0x1200; lid < 0x1204; lid++)
+		arrive_at_lid(&r, lid, WHY_PACKET_PKEY);
+	arrive_at_lid(&r, 0x1204, WHY_PACKET_DGID);
+	arrive_at_lid(&r, 0x11ff, WHY_PACKET_DGID);
+}
+
 /* Requests are lost, also those to oneself; the requester notices by its timer. */
 Test(engine, nothing_passes_a_port_that_is_down)
 {

@@ -62,7 +62,8 @@ static struct port_change change_of(const struct emu_dev *dev)
 	static struct emu_gid gid[EMU_GIDS_MAX];
 	struct port_change to = {
 		.is_down = dev->port.is_down, .was_down = dev->port.is_down, .lid = dev->lid,
-		.sm_lid = dev->port.sm_lid, .gid = gid, .gid_count = dev->gid_count,
+		.lmc = dev->lmc, .sm_lid = dev->port.sm_lid, .gid = gid,
+		.gid_count = dev->gid_count,
 	};
 
 	memcpy(to.pkey, dev->port.pkey, sizeof to.pkey);
@@ -127,6 +128,25 @@ Test(port, every_difference_has_its_event)
 	CHECK_INT(dev->gid[4].raw[0], 0x20);
 	CHECK_EVENT(to.gid_count = 1, EVENT_GID_CHANGE);
 	CHECK_INT(dev->gid[4].raw[0], 0);
+}
+
+/* With another number of LIDs the subnet manager has begun anew: clients register again. */
+Test(port, another_lmc_has_two_events)
+{
+	struct world *w = world_new();
+	int fd = listener_new(w).fd;
+	struct port_change to = change_of(&w->dev);
+
+	for (uint8_t i = 1; i < 4; i++) {
+		to.lmc = i % 3;
+		port_change(&w->dev, &to, true);
+		CHECK_INT(w->dev.lmc, i % 3);
+		CHECK_INT(next_event(fd), EVENT_LID_CHANGE);
+		CHECK_INT(next_event(fd), EVENT_CLIENT_REREGISTER);
+		CHECK_INT(next_event(fd), -1);
+	}
+	port_change(&w->dev, &to, true);
+	CHECK_INT(next_event(fd), -1);
 }
 
 Test(port, a_flap_that_nobody_saw_is_still_told)

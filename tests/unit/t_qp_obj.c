@@ -482,3 +482,29 @@ Test(qp_obj, infiniband_needs_no_grh)
 	ib_lid_as_gid(dev->lid, lid);
 	cr_assert(!memcmp(qp->sgid, lid, 16));
 }
+
+/* Of the path bits as many count as the port has; the destination's are the destination's. */
+Test(qp_obj, path_bits_choose_the_source)
+{
+	static struct hw_profile ib;
+	struct qp_attr a = attr_rtr;
+
+	ib = world_profile;
+	ib.link = HW_LINK_INFINIBAND;
+	dev->profile = &ib;
+	dev->lid = 0x1200;
+	dev->lmc = 3;
+	a.path.is_global = 0;
+	a.path.dlid = 0x1237;
+	a.path.src_path_bits = 0x7d;
+	bring_to(QP_INIT);
+	CHECK_INT(modify(a, RTR_MASK), 0);
+	CHECK_INT(ib_gid_lid(qp->sgid), 0x1205);
+	CHECK_INT(ib_gid_lid(qp->resp->sgid), 0x1205);
+	CHECK_INT(ib_gid_lid(qp->dgid), 0x1237);
+	CHECK_INT(qp->attr.path.src_path_bits, 0x7d);
+	dev->lmc = 7;
+	qp_source_apply(qp);
+	CHECK_INT(ib_gid_lid(qp->sgid), 0x127d);
+	CHECK_INT(ib_gid_lid(qp->resp->sgid), 0x127d);
+}

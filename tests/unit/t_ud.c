@@ -227,6 +227,70 @@ Test(ud, infiniband_goes_by_lid_even_with_a_grh)
 	cr_assert_eq(world_cqes(w, &w->b), 0);
 }
 
+/* A port with LMC n has 2^n LIDs; the path bits say which of them sends, those above n nothing. */
+Test(ud, path_bits_are_masked_by_the_lmc)
+{
+	static const struct { unsigned lmc, bits, dlid, slid, path_bits; } rows[] = {
+		{ 0, 0x7f, 0, 0, 0 }, { 1, 0, 1, 0, 1 }, { 2, 3, 2, 3, 2 }, { 2, 0x7d, 3, 1, 3 },
+		{ 7, 0x7f, 0x7f, 0x7f, 0x7f }, { 7, 0x55, 0, 0x55, 0 },
+	};
+
+	for (unsigned i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
+		const unsigned base = 0x1200, row = i / 2;
+		struct world *w = ib_new();
+		struct hw_cqe c;
+
+		w->dev.lid = base;
+		w->dev.lmc = (uint8_t)rows[row].lmc;
+		mlx5_datagram_set_has_grh(&av, i % 2);
+		mlx5_datagram_set_sgid_index(&av, 0);
+		mlx5_datagram_set_path_bits(&av, rows[row].bits);
+		mlx5_datagram_set_udp_sport(&av, base + rows[row].dlid);
+		recv_post(&w->b, GRH + 100, 0, 0);
+		send_ok(w, SEND, 33);
+		c = world_cqe(w, &w->b);
+		cr_assert_eq(c.slid, base + rows[row].slid, "row %u: %#x", row, c.slid);
+		cr_assert_eq(c.path_bits, rows[row].path_bits, "row %u: %#x", row, c.path_bits);
+	}
+}
+
+Test(ud, a_lid_beyond_the_lmc_is_another_ports)
+{
+	static const struct { unsigned lmc; int dlid; } rows[] = {
+		{ 0, 1 }, { 1, 2 }, { 1, -1 }, { 3, 8 }, { 3, -1 }, { 7, 0x80 }, { 7, -1 },
+	};
+
+	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct world *w = ib_new();
+
+		w->dev.lid = 0x1200;
+		w->dev.lmc = (uint8_t)rows[i].lmc;
+		mlx5_datagram_set_udp_sport(&av, (unsigned)(0x1200 + rows[i].dlid));
+		recv_post(&w->b, GRH + 100, 0, 0);
+		send_ok(w, SEND, 33);
+		expect_why(w, WHY_PACKET_DGID);
+		cr_assert_eq(world_cqes(w, &w->b), 0);
+	}
+}
+
+/* The LID of a group is none of the port's, so its lower bits mean nothing. */
+Test(ud, a_group_has_no_path_bits)
+{
+	struct world *w = ib_new();
+	struct ib_packet p = { .opcode = IB_UD | RC_SEND_ONLY, .packet_count = 1,
+		.dest_qpn = IB_MULTICAST_QPN, .src_qpn = w->a.qp->qpn,
+		.extra = { .qkey = WORLD_QKEY, .slid = 0x1201, .dlid = 0xc007 } };
+	struct hw_cqe c;
+
+	w->dev.lid = 0x1200;
+	w->dev.lmc = 3;
+	recv_post(&w->b, GRH + 100, 0, 0);
+	cr_assert(ud_take(&w->tp, w->b.qp, &p));
+	c = world_cqe(w, &w->b);
+	cr_assert_eq(c.slid, 0x1201);
+	cr_assert_eq(c.path_bits, 0);
+}
+
 Test(ud, the_compact_address_is_infinibands)
 {
 	struct world *w = ib_new();

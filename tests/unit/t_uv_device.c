@@ -243,14 +243,17 @@ Test(uv_device, infiniband_port_has_lids)
 	CHECK_INT(r.legacy_resp.flags, 0);
 	CHECK_INT(r.legacy_resp.lid, 0x1234);
 	CHECK_INT(r.legacy_resp.sm_lid, 1);
+	CHECK_INT(r.legacy_resp.lmc, 0);
 	CHECK_INT(r.legacy_resp.pkey_tbl_len, 128);
 	w.dev->port.is_down = true;
 	w.dev->port.sm_lid = 7;
+	w.dev->lmc = 2;
 	w.dev->port.bad_pkeys = 3;
 	CHECK_INT(query_port(&w, 1, &r), 0);
 	CHECK_INT(r.legacy_resp.state, 1);
 	CHECK_INT(r.legacy_resp.phys_state, 2);
 	CHECK_INT(r.legacy_resp.sm_lid, 7);
+	CHECK_INT(r.legacy_resp.lmc, 2);
 	CHECK_INT(r.legacy_resp.bad_pkey_cntr, 3);
 	uv_world_end(&w);
 }

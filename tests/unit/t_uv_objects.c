@@ -448,7 +448,7 @@ static struct ib_uverbs_modify_qp modify_ask(uint32_t handle, uint8_t state)
 		.qp_handle = handle, .attr_mask = masks[state], .qp_state = state, .port_num = 1,
 		.dest = { .dgid = { [10] = 0xff, [11] = 0xff, 10, 0, 0, 2 }, .sgid_index = 2,
 			  .hop_limit = 64, .traffic_class = 5, .sl = 3, .is_global = 1,
-			  .port_num = 1 },
+			  .src_path_bits = 0xd5, .port_num = 1 },
 		.path_mtu = 3, .dest_qp_num = 0x11, .rq_psn = 0x22, .sq_psn = 0x33,
 		.max_rd_atomic = 4, .max_dest_rd_atomic = 8, .min_rnr_timer = 12, .timeout = 14,
 		.retry_cnt = 7, .rnr_retry = 6, .qp_access_flags = 2,
@@ -502,6 +502,7 @@ Test(uv_objects, qp_goes_to_rts_and_tells_what_it_was_given)
 	CHECK_INT(q.dest.sgid_index, 2);
 	CHECK_INT(q.dest.traffic_class, 5);
 	CHECK_INT(q.dest.sl, 3);
+	CHECK_INT(q.dest.src_path_bits, 0x55);	/* the hardware has 7 bits for them */
 	CHECK_INT(q.max_send_wr, 8);
 	CHECK_INT(q.max_recv_wr, 32);	/* the ring, not the wish */
 	CHECK_INT(q.max_recv_sge, 2);
