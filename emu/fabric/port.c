@@ -179,6 +179,7 @@ static int each_host(const char *dir, int (*each)(const char *dir, unsigned node
 struct edit {
 	fabric_port_edit *fn;
 	void *ctx;
+	bool is_trial;			/* nothing is written */
 };
 
 static int edit_one(const char *dir, unsigned node, void *ctx)
@@ -189,7 +190,14 @@ static int edit_one(const char *dir, unsigned node, void *ctx)
 
 	read_or_default(dir, node, &port);
 	rc = edit->fn(edit->ctx, &port);
-	return rc ? rc : write_file(dir, node, &port);
+	return rc || edit->is_trial ? rc : write_file(dir, node, &port);
+}
+
+static int edit_each(const char *dir, unsigned node, struct edit *edit)
+{
+	int rc = node ? 0 : each_host(dir, edit_one, edit);
+
+	return rc ? rc : edit_one(dir, node, edit);
 }
 
 static int edit_locked(struct fabric *f, int fd, unsigned node, struct edit *edit)
@@ -199,10 +207,11 @@ static int edit_locked(struct fabric *f, int fd, unsigned node, struct edit *edi
 	if (rc)
 		return rc;
 	fabric_sweep(f->segment, f->dir);
-	if (!node)
-		rc = each_host(f->dir, edit_one, edit);
+	edit->is_trial = true;		/* one host's refusal is everybody's */
+	rc = edit_each(f->dir, node, edit);
+	edit->is_trial = false;
 	if (!rc)
-		rc = edit_one(f->dir, node, edit);
+		rc = edit_each(f->dir, node, edit);
 	if (!rc)
 		atomic_fetch_add(&f->segment->port_changes, 1);
 	return rc;
@@ -211,7 +220,7 @@ static int edit_locked(struct fabric *f, int fd, unsigned node, struct edit *edi
 int fabric_ports_change(const char *name, unsigned node, fabric_port_edit *edit, void *ctx,
 			struct fabric **out)
 {
-	struct edit e = { edit, ctx };
+	struct edit e = { .fn = edit, .ctx = ctx };
 	struct fabric *f = calloc(1, sizeof *f);
 	int rc, fd;
 

@@ -50,7 +50,7 @@ void fabric_port_noticed(struct fabric *f, uint32_t changes);
 
 /* --- visitors: they have no seat, and no numbers --- */
 
-/* 0, or -errno: nothing is changed. */
+/* 0, or -errno: nothing is changed, of no host.  Called twice for each: first to see whether. */
 typedef int fabric_port_edit(void *ctx, struct fabric_port *port);
 /* Edit the port of @node, or with 0 all of the fabric; no member need be there.  @out tells who is,
  * until fabric_visit_end(). */

@@ -141,6 +141,27 @@ Test(fabric_port, a_refused_edit_changes_nothing)
 	CHECK_INT(fabric_ports_change("a b", 0, refuse, NULL, &visitor), -EINVAL);
 }
 
+static int refuse_without_lid(void *ctx, struct fabric_port *port)
+{
+	(void)ctx;
+	port->sm_lid = 3;
+	return port->lid ? 0 : -EEXIST;
+}
+
+/* Those who would not refuse are asked first. */
+Test(fabric_port, what_one_host_refuses_all_do)
+{
+	struct fabric *visitor;
+	struct fabric_port port;
+
+	change(2, set_lid, 20);
+	CHECK_INT(fabric_ports_change(name, 0, refuse_without_lid, NULL, &visitor), -EEXIST);
+	CHECK_INT(fabric_port_read(name, 2, &port), 0);
+	CHECK_INT(port.lid, 20);
+	CHECK_INT(port.sm_lid, 0);
+	change(2, set_nothing, 0);
+}
+
 Test(fabric_port, a_file_that_makes_no_sense_is_none)
 {
 	struct fabric_port port;
