@@ -41,6 +41,7 @@ struct emu_identity {
 	struct emu_identity_port {	/* as it is now, see emu_identity_stamp() */
 		bool is_down;
 		uint16_t lid, sm_lid;	/* 0: addressed by GIDs only */
+		uint8_t lmc;		/* the port has 2^lmc LIDs from that one on */
 		uint16_t pkey[EMU_PKEYS_MAX];
 	} port;
 };

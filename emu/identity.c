@@ -321,6 +321,7 @@ void identity_set_port(struct emu_identity *id, const struct fabric_port *set)
 		return;
 	if (set->lid)
 		id->port.lid = set->lid;
+	id->port.lmc = (uint8_t)set->lmc;
 	if (set->sm_lid)
 		id->port.sm_lid = set->sm_lid;
 	memcpy(id->port.pkey, set->pkey, sizeof id->port.pkey);

@@ -10,6 +10,7 @@
 #include "emu/self.h"
 #include "hw-models/ib_packet.h"
 
+static_assert(FABRIC_LMC_MAX == PORT_LMC_MAX, "one field of three bits");
 static_assert(FABRIC_PKEYS == PORT_PKEYS_MAX && EMU_PKEYS_MAX == PORT_PKEYS_MAX,
 	      "one table of P_Keys");
 
@@ -19,9 +20,9 @@ unsigned port_gids(const struct emu_identity *id, uint8_t gid[FABRIC_GIDS_MAX][1
 
 	for (unsigned i = 0; i < count; i++)
 		memcpy(gid[i], id->gid[i].raw, 16);
-	/* Packets without a GRH go by LID; see ib_packet.h. */
+	/* Packets without a GRH go by LIDs; see ib_packet.h. */
 	if (id->port.lid && count < FABRIC_GIDS_MAX)
-		ib_lid_as_gid(id->port.lid, gid[count++]);
+		ib_lids_as_gid(id->port.lid, id->port.lmc, gid[count++]);
 	return count;
 }
 
@@ -50,6 +51,7 @@ static void port_apply(struct port_watch *w, const struct fabric_port *set, bool
 	to.was_down = set->is_down || set->down_ns > w->down_ns;
 	to.is_reregistered = w->base.port.lid && set->reregister_ns > w->reregister_ns;
 	to.lid = id.port.lid;
+	to.lmc = id.port.lmc;
 	to.sm_lid = id.port.sm_lid;
 	memcpy(to.pkey, id.port.pkey, sizeof to.pkey);
 	port_change(w->dev, &to, is_told);

@@ -23,7 +23,7 @@ struct port_watch {
 	bool is_watching;		/* visitors may wait for us */
 };
 
-/* The GIDs that a function with this identity answers to; how many. */
+/* What a function with this identity answers to, for fabric_gids_set(); how many. */
 unsigned port_gids(const struct emu_identity *id, uint8_t gid[FABRIC_GIDS_MAX][16]);
 
 /* Take over what was set before; nobody is told.  @w->base is filled. */

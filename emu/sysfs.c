@@ -58,7 +58,6 @@ static const struct { const char *path, *text; } fixed_files[] = {
 	{ IBDEV "/node_type",			"1: CA\n" },
 	{ IBDEV "/node_desc",			"verbena " EMU_DEVICE_NAME "\n" },
 	{ IBDEV "/hw_rev",			"0\n" },
-	{ PORT "/lid_mask_count",		"0\n" },
 	{ PORT "/sm_sl",			"0\n" },
 	{ FUNCTION "/vendor",			"0x15b3\n" },
 	{ FUNCTION "/subsystem_vendor",		"0x15b3\n" },
@@ -209,6 +208,7 @@ static void tell_device(struct teller *t)
 	tell(t, PORT "/link_layer", "%s\n", is_infiniband ? "InfiniBand" : "Ethernet");
 	tell(t, PORT "/cap_mask", "0x%08x\n", p->port_cap_flags);
 	tell(t, PORT "/lid", "0x%x\n", (unsigned)t->id->port.lid);
+	tell(t, PORT "/lid_mask_count", "%u\n", (unsigned)t->id->port.lmc);
 	tell(t, PORT "/sm_lid", "0x%x\n", (unsigned)t->id->port.sm_lid);
 	tell(t, PORT "/state", "%s\n", t->id->port.is_down ? "1: DOWN" : "4: ACTIVE");
 	tell(t, PORT "/phys_state", "%s\n", !t->id->port.is_down ? "5: LinkUp" :

@@ -88,6 +88,13 @@ static inline void ib_lid_as_gid(uint16_t lid, uint8_t gid[16])
 	memcpy(gid, form, sizeof form);
 }
 
+/* What a port lists as its own: 2^lmc LIDs from @base on, a multiple of that. */
+static inline void ib_lids_as_gid(uint16_t base, uint8_t lmc, uint8_t gid[16])
+{
+	ib_lid_as_gid(base, gid);
+	gid[13] = lmc;
+}
+
 static inline bool ib_is_lid(const uint8_t gid[16])
 {
 	static const uint8_t form[14] = { 0, 'L', 'I', 'D' };
@@ -98,6 +105,18 @@ static inline bool ib_is_lid(const uint8_t gid[16])
 static inline uint16_t ib_gid_lid(const uint8_t gid[16])
 {
 	return (uint16_t)(gid[14] << 8 | gid[15]);
+}
+
+/* Is a packet for @gid for who lists @own?  Any bytes are good. */
+static inline bool ib_gid_is_of(const uint8_t gid[16], const uint8_t own[16])
+{
+	uint8_t base[16];
+
+	if (!ib_is_lid(gid))
+		return !memcmp(gid, own, sizeof base);
+	memcpy(base, own, sizeof base);
+	base[13] = 0;
+	return ib_is_lid(base) && !((ib_gid_lid(gid) ^ ib_gid_lid(base)) >> (own[13] & 7));
 }
 
 /* IPv4 addresses are GIDs in the form of a mapped address. */

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "emu/fabric/segment.h"
+#include "hw-models/ib_packet.h"
 #include "include/base/cancel.h"
 
 static void publish_member(struct fabric *f, const struct fabric_config *config, uint64_t stack)
@@ -248,7 +249,7 @@ bool fabric_has_gid(struct fabric *f, unsigned member, const uint8_t gid[16])
 		return false;
 	count = *(const volatile uint32_t *)&m->gid_count;
 	for (uint32_t i = 0; i < count && i < FABRIC_GIDS_MAX; i++)
-		if (memcmp(m->gid[i], gid, 16) == 0)
+		if (ib_gid_is_of(gid, m->gid[i]))
 			return true;
 	return false;
 }

@@ -28,7 +28,8 @@ struct fabric;
 
 struct fabric_config {
 	const char *name;		/* letters, digits, '-', '_', '.'; NULL: "default" */
-	const uint8_t (*gid)[16];	/* the GIDs this member answers to */
+	const uint8_t (*gid)[16];	/* the GIDs this member answers to; LIDs as ib_lids_as_gid()
+					 * makes them one */
 	unsigned gid_count;
 };
 

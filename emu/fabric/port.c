@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include "emu/fabric/segment.h"
 
-#define PORT_MAGIC	0x74726f7062726576ull
+#define PORT_MAGIC	0x32726f7062726576ull
 #define ALL_HOSTS	"port"		/* names don't begin with a digit: see sweep.c */
 #define ONE_HOST	"port-%u"
 #define IN_THE_MAKING	"port.new"
@@ -46,10 +46,16 @@ bool fabric_port_is_default(const struct fabric_port *port)
 	return !memcmp(&other, port, sizeof other);
 }
 
+static bool lids_make_sense(const struct fabric_port *port)
+{
+	return port->lmc <= FABRIC_LMC_MAX && port->lid <= LID_LAST &&
+	       port->sm_lid <= LID_LAST && !(port->lid & ((1u << port->lmc) - 1));
+}
+
 static bool makes_sense(const struct port_file *file)
 {
 	return file->magic == PORT_MAGIC && file->port.is_down <= 1 &&
-	       file->port.lid <= LID_LAST && file->port.sm_lid <= LID_LAST &&
+	       lids_make_sense(&file->port) &&
 	       file->port.gid_change_count <= FABRIC_GID_CHANGES_MAX;
 }
 

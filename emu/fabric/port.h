@@ -17,11 +17,13 @@
 
 #define FABRIC_PKEYS		128
 #define FABRIC_GID_CHANGES_MAX	64
+#define FABRIC_LMC_MAX		7
 
 struct fabric_port {
 	/* When it last happened, by CLOCK_MONOTONIC; 0: never. */
 	uint64_t down_ns, reregister_ns, fatal_ns;
 	uint32_t is_down;
+	uint32_t lmc;			/* a LID that is set is a multiple of 2^lmc */
 	uint16_t lid, sm_lid;		/* 0: not set */
 	uint16_t pkey[FABRIC_PKEYS];
 	/* What was done to the GID table, in order: it is another one on every host. */

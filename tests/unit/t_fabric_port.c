@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "emu/fabric/port.h"
 #include "emu/fabric/segment.h"
+#include "hw-models/ib_packet.h"
 
 #define CHECK_INT(got, want) cr_assert_eq((long long)(got), (long long)(want), "%s is %lld", #got, \
 					  (long long)(got))
@@ -188,6 +189,38 @@ Test(fabric_port, a_file_that_makes_no_sense_is_none)
 	change(0, set_nothing, 0);
 }
 
+static void lids_are_none(uint32_t lmc, uint16_t lid, bool is_none)
+{
+	const size_t at = offsetof(struct fabric_port, lmc);
+	const size_t end = offsetof(struct fabric_port, sm_lid);
+	const struct fabric_port set = { .lmc = lmc, .lid = lid };
+	char path[300];
+	int fd;
+
+	change(0, set_lid, 64);
+	snprintf(path, sizeof path, "%s/port", dir);
+	fd = open(path, O_WRONLY);
+	cr_assert(fd >= 0);
+	CHECK_INT(pwrite(fd, (const uint8_t *)&set + at, end - at, 8 + at), end - at);
+	close(fd);
+	CHECK_INT(lid_of(0), is_none ? 0 : lid);
+}
+
+/* A base LID is a multiple of 2^LMC. */
+Test(fabric_port, lids_that_make_no_sense_are_none)
+{
+	lids_are_none(0, 1, false);
+	lids_are_none(1, 1, true);
+	lids_are_none(2, 6, true);
+	lids_are_none(2, 8, false);
+	lids_are_none(7, 0xbf80, false);
+	lids_are_none(7, 0xbf00 + 0x7f, true);
+	lids_are_none(7, 0xc000, true);
+	lids_are_none(8, 0x4000, true);
+	lids_are_none(0xffffffff, 0x4000, true);
+	change(0, set_nothing, 0);
+}
+
 Test(fabric_port, members_that_watch_are_waited_for)
 {
 	struct fabric *a = join(), *b = join(), *visitor;
@@ -210,6 +243,47 @@ Test(fabric_port, members_that_watch_are_waited_for)
 	CHECK_INT(fabric_port_unnoticed(visitor), 0);
 	fabric_visit_end(visitor);
 	CHECK_INT(access(dir, F_OK), -1);
+}
+
+static bool has_lid(struct fabric *f, unsigned member, uint16_t lid)
+{
+	uint8_t gid[16];
+
+	ib_lid_as_gid(lid, gid);
+	return fabric_has_gid(f, member, gid);
+}
+
+Test(fabric_port, a_member_may_have_many_lids)
+{
+	struct fabric *a = join(), *b = join();
+	unsigned self = fabric_self(a);
+	uint8_t gid[16];
+
+	CHECK_INT(has_lid(b, self, 0), 0);
+	CHECK_INT(has_lid(b, self, 0x1200), 0);
+	for (unsigned lmc = 0; lmc <= FABRIC_LMC_MAX; lmc++) {
+		ib_lids_as_gid(0x1280, (uint8_t)lmc, gid);
+		fabric_gids_set(a, (const uint8_t (*)[16])gid, 1);
+		CHECK_INT(has_lid(b, self, 0x1280), 1);
+		CHECK_INT(has_lid(b, self, 0x127f), 0);
+		CHECK_INT(has_lid(b, self, 0x1280 + (1 << lmc) - 1), 1);
+		CHECK_INT(has_lid(b, self, 0x1280 + (1 << lmc)), 0);
+	}
+	fabric_leave(a);
+	fabric_leave(b);
+}
+
+/* Addresses that look like LIDs only from afar are compared whole. */
+Test(fabric_port, a_gid_is_one_address)
+{
+	uint8_t own[16] = { 0, 'L', 'I', 'D', [12] = 1, [13] = 7 }, gid[16];
+
+	memcpy(gid, own, sizeof gid);
+	cr_assert(ib_gid_is_of(gid, own));
+	gid[15] = 1;
+	cr_assert(!ib_gid_is_of(gid, own));
+	ib_lid_as_gid(1, gid);
+	cr_assert(!ib_gid_is_of(gid, own));
 }
 
 Test(fabric_port, a_member_may_get_other_gids)

@@ -388,12 +388,14 @@ Test(identity, lids_and_partitions_are_of_infiniband)
 
 	fabric_port_default(&set);
 	set.lid = 70;
+	set.lmc = 1;
 	set.sm_lid = 71;
 	set.pkey[1] = 0x8001;
 	set.is_down = 1;
 	cr_assert_eq(id.port.lid, 0);
 	identity_set_port(&id, &set);
 	cr_assert_eq(id.port.lid, 0);
+	cr_assert_eq(id.port.lmc, 0);
 	cr_assert_eq(id.port.sm_lid, 0);
 	cr_assert_eq(id.port.pkey[1], 0);
 	cr_assert(id.port.is_down);
@@ -407,6 +409,7 @@ Test(identity, lids_and_partitions_are_of_infiniband)
 	gid_change(&set, false, "2001:db8::1");
 	identity_set_port(&id, &set);
 	cr_assert_eq(id.port.lid, 70);
+	cr_assert_eq(id.port.lmc, 1);
 	cr_assert_eq(id.port.sm_lid, 71);
 	cr_assert_eq(id.port.pkey[1], 0x8001);
 	cr_assert_eq(id.gid_count, 2);
