@@ -131,7 +131,8 @@ class Ethernet(PortTest):
 
     def test_what_is_of_infiniband_only_changes_nothing(self):
         before = self.devinfo()[1]
-        for words in (("port", "lid", "77"), ("port", "sm", "5"), ("pkey", "add", "0x8001")):
+        for words in (("port", "lid", "76"), ("port", "lmc", "2"), ("port", "sm", "5"),
+                      ("pkey", "add", "0x8001")):
             self.ok(*words)
         self.assertEqual(self.devinfo()[1], before)
 
@@ -221,6 +222,59 @@ class InfiniBand(PortTest):
         self.assertEqual(self.sysfs("gids/1", *self.NIC), "2001:0db8:0000:0000:0000:0000:0000:0001")
         self.assertIn("2001:0db8:0000:0000:0000:0000:0000:0001", text)
 
+    def lids(self, *options):
+        values = self.devinfo(*self.NIC, *options)[0]
+        lid, lmc = int(values["port_lid"]), int(values["port_lmc"], 16)
+        self.assertEqual(self.sysfs("lid", *self.NIC, *options), hex(lid))
+        self.assertEqual(self.sysfs("lid_mask_count", *self.NIC, *options), str(lmc))
+        return lid, lmc
+
+    def test_a_port_has_so_many_lids(self):
+        """Another number of them is told twice, and the same one not at all."""
+        first = self.lids()[0]
+        reader = self.watch(*self.NIC)
+        for words, lids in ((("port", "lmc", "7"), (first, 7)),
+                            (("port", "lmc", "3"), (first, 3)),
+                            (("port", "reset"), (first, 0)),
+                            (("port", "lmc", "0x1"), (first, 1))):
+            with self.subTest(words):
+                self.ok(*words)
+                self.expect_event(reader, "LID_CHANGE", 11)
+                self.expect_event(reader, "CLIENT_REREGISTER", 17)
+                self.assertEqual(self.lids(), lids)
+        self.ok("port", "lmc", "1")
+        self.ok("port", "sm", "9")
+        self.expect_event(reader, "SM_CHANGE", 13)
+
+    def test_the_first_lid_is_a_multiple_of_their_number(self):
+        first = self.lids()[0]
+        self.ok("port", "lid", "0x47")
+        for lmc, lid in (("0", 0x47), ("1", 0x46), ("6", 0x40), ("2", 0x40), ("7", first)):
+            with self.subTest(lmc):
+                self.ok("port", "lmc", lmc)
+                self.assertEqual(self.lids(), (lid, int(lmc)))
+        self.ok("port", "lid", "0xbf80")
+        for lid in ("0x47", "0xbf81", "0xbfff"):
+            result = self.tool("port", "lid", lid)
+            self.assertEqual((result.status, result.out), (1, ""), result)
+            self.assertRegex(result.err, "^verbena: .* multiple .*\n$")
+        self.assertEqual(self.lids(), (0xbf80, 7))
+
+    def test_no_two_hosts_have_the_same_lids(self):
+        """Whatever the LMC, which each host may have of its own."""
+        self.ok("port", "lmc", "7")
+        self.ok("port", "lmc", "2", "--node", "2")
+        taken = set()
+        for options, lmc in (((), 7), (("--node", "1"), 7), (("--node", "2"), 2),
+                             (("--node", "3"), 7), (("--node", "250"), 7)):
+            lid, found = self.lids(*options)
+            self.assertEqual(found, lmc, options)
+            lids = set(range(lid, lid + 2 ** lmc))
+            self.assertTrue(lids <= set(range(2, 0xc000)), (options, lid))
+            self.assertFalse(taken & lids, (options, lid))
+            taken |= lids
+        self.ok("port", "reset", "--node", "2")
+
     def test_a_port_that_is_down_polls(self):
         self.ok("port", "down")
         self.assertEqual(self.sysfs("state", *self.NIC), "1: DOWN")
@@ -231,9 +285,11 @@ class Words(PortTest):
     def test_wrong_use(self):
         for words in (("port", "sideways"), ("port", "down", "now"), ("port", "lid"),
                       ("port", "lid", "0"), ("port", "lid", "0xc000"), ("port", "lid", "-1"),
-                      ("port", "lid", "12x"), ("pkey", "add"), ("pkey", "add", "0x8000"),
-                      ("pkey", "add", "0x10000"), ("gid", "add", "10.0.0"), ("gid", "move", "::1"),
-                      ("gid",), ("port", "up", "--nic", "connectx-6"),
+                      ("port", "lid", "12x"), ("port", "lmc"), ("port", "lmc", "8"),
+                      ("port", "lmc", "-1"), ("port", "lmc", "x"), ("pkey", "add"),
+                      ("pkey", "add", "0x8000"), ("pkey", "add", "0x10000"),
+                      ("gid", "add", "10.0.0"), ("gid", "move", "::1"), ("gid",),
+                      ("port", "up", "--nic", "connectx-6"),
                       ("port", "--node", "0", "up"),
                       ("port", "up", "--fabric", "a/b"), ("device",), ("device", "fatal", "all")):
             with self.subTest(words):
@@ -255,12 +311,13 @@ class Words(PortTest):
         self.assertEqual(self.tool("pkey", "add", "0x100").status, 1)
 
     def test_what_is_set_is_shown(self):
-        self.ok("port", "lid", "5")
+        self.ok("port", "lid", "6")
+        self.ok("port", "lmc", "1")
         self.ok("pkey", "add", "0x8001")
         self.ok("gid", "add", "10.0.0.1")
         self.ok("gid", "del", "fe80::1")
         self.assertEqual(self.ok("port").splitlines(), [
-            "up", "  LID 0x5", "  P_Key 0 0xffff", "  P_Key 1 0x8001",
+            "up", "  LID 0x6", "  LMC 1", "  P_Key 0 0xffff", "  P_Key 1 0x8001",
             "  GID ::ffff:10.0.0.1 added", "  GID fe80::1 removed"])
         self.ok("port", "reset")
         self.assertEqual(self.ok("port").splitlines(), ["up", "  P_Key 0 0xffff"])

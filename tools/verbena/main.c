@@ -9,7 +9,7 @@
 
 static const char help_text[] =
 	"usage: verbena run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
-	"       verbena port [show | up | down | reset | lid N | sm N | reregister]\n"
+	"       verbena port [show | up | down | reset | lid N | lmc N | sm N | reregister]\n"
 	"       verbena pkey add | del P_KEY\n"
 	"       verbena gid add | del ADDRESS\n"
 	"       verbena device fatal\n"

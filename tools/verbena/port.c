@@ -24,18 +24,18 @@ struct request {
 	const char *fabric;
 	unsigned node;			/* 0: all */
 	uint64_t now_ns;
-	uint16_t number;		/* LID or P_Key */
+	uint16_t number;		/* LID, LMC or P_Key */
 	uint8_t gid[16];
 };
 
 /* --- arguments --- */
 
-static int number_parse(const char *text, long last, uint16_t *out)
+static int number_parse(const char *text, long first, long last, uint16_t *out)
 {
 	char *end;
 	long number = strtol(text, &end, 0);
 
-	if (*text < '0' || *text > '9' || *end || number < 1 || number > last)
+	if (*text < '0' || *text > '9' || *end || number < first || number > last)
 		return -EINVAL;
 	*out = (uint16_t)number;
 	return 0;
@@ -43,13 +43,18 @@ static int number_parse(const char *text, long last, uint16_t *out)
 
 static int lid_parse(const char *text, struct request *r)
 {
-	return number_parse(text, LID_LAST, &r->number);
+	return number_parse(text, 1, LID_LAST, &r->number);
+}
+
+static int lmc_parse(const char *text, struct request *r)
+{
+	return number_parse(text, 0, FABRIC_LMC_MAX, &r->number);
 }
 
 /* Bit 15 says full member; 0 and 0x8000 are no partitions. */
 static int pkey_parse(const char *text, struct request *r)
 {
-	int error = number_parse(text, 0xffff, &r->number);
+	int error = number_parse(text, 1, 0xffff, &r->number);
 
 	return error ? error : r->number & 0x7fff ? 0 : -EINVAL;
 }
@@ -83,9 +88,27 @@ static int edit_up(void *ctx, struct fabric_port *port)
 	return 0;
 }
 
+static uint16_t lid_aligned(uint16_t lid, unsigned lmc)
+{
+	return (uint16_t)(lid >> lmc << lmc);
+}
+
 static int edit_lid(void *ctx, struct fabric_port *port)
 {
-	port->lid = ((const struct request *)ctx)->number;
+	uint16_t lid = ((const struct request *)ctx)->number;
+
+	if (lid != lid_aligned(lid, port->lmc))
+		return -ERANGE;
+	port->lid = lid;
+	return 0;
+}
+
+/* A subnet manager that changes it hands out other LIDs where it must.  Of a LID that was set and
+ * is too low nothing is left: the port has the one of its node again. */
+static int edit_lmc(void *ctx, struct fabric_port *port)
+{
+	port->lmc = ((const struct request *)ctx)->number;
+	port->lid = lid_aligned(port->lid, port->lmc);
 	return 0;
 }
 
@@ -192,6 +215,7 @@ static const struct command {
 	{ "port",	"down",		NULL,		NULL,		edit_down },
 	{ "port",	"up",		NULL,		NULL,		edit_up },
 	{ "port",	"lid",		"LID",		lid_parse,	edit_lid },
+	{ "port",	"lmc",		"LMC",		lmc_parse,	edit_lmc },
 	{ "port",	"sm",		"LID",		lid_parse,	edit_sm },
 	{ "port",	"reregister",	NULL,		NULL,		edit_reregister },
 	{ "port",	"reset",	NULL,		NULL,		edit_reset },
@@ -215,6 +239,7 @@ static int fail(const char *what, int error)
 	static const struct { int error; const char *text; } reasons[] = {
 		{ -EEXIST, "is there already" }, { -ENOENT, "is not there" },
 		{ -ENOSPC, "there is no room for more (see verbena port reset)" },
+		{ -ERANGE, "is no multiple of how many LIDs the LMC says there are" },
 		{ -EPROTONOSUPPORT, "its programs are of another version of verbena" },
 	};
 
@@ -278,6 +303,8 @@ static int show(const struct request *r)
 	puts(port.is_down ? "down" : "up");
 	if (port.lid)
 		printf("  LID 0x%x\n", port.lid);
+	if (port.lmc)
+		printf("  LMC %u\n", (unsigned)port.lmc);
 	if (port.sm_lid)
 		printf("  subnet manager's LID 0x%x\n", port.sm_lid);
 	for (unsigned i = 0; i < FABRIC_PKEYS; i++)
