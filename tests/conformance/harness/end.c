@@ -297,6 +297,7 @@ int end_to_rtr(struct end *e, const struct end_info *other)
 	};
 
 	e->other = *other;
+	attr.ah_attr.src_path_bits = e->opts.path_bits;
 	return ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | types[e->opts.type].rtr);
 }
 
@@ -344,6 +345,7 @@ struct ibv_ah *end_ah(struct end *e, const union ibv_gid *gid)
 {
 	struct ibv_ah_attr attr = end_path(gid, e->opts.gid_index);
 
+	attr.src_path_bits = e->opts.path_bits;
 	for (unsigned i = 0; i < END_AHS_MAX; i++) {
 		struct end_ah *a = &e->ah[i];
 

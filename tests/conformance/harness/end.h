@@ -38,6 +38,7 @@ struct end_opts {
 	uint32_t sq_psn, rq_psn;
 	uint32_t dest_qpn;		/* 0: the other end's */
 	uint8_t gid_index;
+	uint8_t path_bits;		/* InfiniBand: which LID of its port is the source */
 	uint16_t pkey_index;
 	struct ibv_qp_cap cap;
 	int sig_all;
