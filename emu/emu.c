@@ -22,6 +22,7 @@
 #include "emu/lenders.h"
 #include "emu/mem/mem.h"
 #include "emu/obj/obj.h"
+#include "emu/obj/relay.h"
 #include "emu/port.h"
 #include "emu/self.h"
 #include "emu/share/share.h"
@@ -293,6 +294,7 @@ static void function_destroy(struct emu_function *f)
 		engine_nic_stop(f->engine);
 		engine_destroy(f->engine);
 	}
+	guests_free(&f->dev);
 	if (f->wire)
 		f->wire->ops->close(f->wire);
 	key_table_free(&f->dev.keys);

@@ -31,12 +31,18 @@ enum ib_rc_opcode {
 	/* Ours: nobody has published how these travel.  The payload is two masks of 8 bytes, in
 	 * host order; dma_bytes is the size of the operands.  They stay inside of a fabric. */
 	RC_MASKED_COMPARE_SWAP = 0x1e, RC_MASKED_FETCH_ADD = 0x1f,
+	/* Of IB_RELAY only: a piece of a READ's answer is wanted; the target QP has failed, and
+	 * what its message holds is to be flushed. */
+	RELAY_FETCH = 0x1c, RELAY_END = 0x1d,
 };
 
 /* BTH opcode: transport [7:5], operation [4:0].  UC, UD and XRC have the operations of RC, as far
- * as they have them.  DC has no public wire format; its packets stay inside of a fabric. */
+ * as they have them.  DC has no public wire format; its packets stay inside of a fabric.  So do
+ * those of a relay: from the process that has an XRC target QP to the one that has the receive
+ * queue, and back. */
 enum ib_transport {
 	IB_RC = 0x00, IB_UC = 0x20, IB_UD = 0x60, IB_XRC = 0xa0, IB_DC = 0xc0,
+	IB_RELAY = 0xe0,
 	IB_TRANSPORT_MASK = 0xe0,
 };
 
@@ -148,13 +154,23 @@ enum ib_l3 {
 	IB_L3_COUNT
 };
 
-/* What a receiver of datagrams is told of the way, or a DC target of its initiator. */
+/* What a receiver of datagrams is told of the way, or a DC target of its initiator, or the owner
+ * of a receive queue of a target QP. */
 struct ib_extra {
 	uint32_t qkey;			/* DETH */
 	uint32_t srqn;			/* XRCETH */
-	uint64_t dc_key;
-	uint64_t dc_session;		/* grows; see emu/obj/dc.h */
-	uint32_t dc_first_psn;		/* of the session */
+	union {
+		struct {
+			uint64_t dc_key;
+			uint64_t dc_session;	/* grows; see emu/obj/dc.h */
+			uint32_t dc_first_psn;	/* of the session */
+		};
+		struct {
+			uint64_t relay_domain;	/* the name of the target's */
+			uint64_t relay_turn;	/* of the request; its outcome has the same */
+			uint32_t relay_mtu_bytes;	/* the target's */
+		};
+	};
 	uint32_t flow_label;
 	uint16_t slid, dlid;		/* InfiniBand; dlid as addressed, path bits included */
 	uint8_t traffic_class, hop_limit, sl;

@@ -139,7 +139,7 @@ bool arrive(struct engine *e, struct emu_qp *qp, const struct ib_packet *p)
 	return is_readable;
 }
 
-static bool has_gid(const struct emu_dev *dev, const uint8_t gid[16])
+bool has_gid(const struct emu_dev *dev, const uint8_t gid[16])
 {
 	if (ib_is_lid(gid))
 		return port_has_lid(dev, ib_gid_lid(gid));
@@ -205,7 +205,9 @@ static enum turn serve_one(struct engine *e, struct emu_qp *qp, uint32_t work,
 	bool is_connected = transport_of(qp)->is_connected;
 	struct emu_qp *peer = is_connected ?
 		local_peer(e, qp->dest_qpn, qp->sgid, qp->dgid) : NULL;
-	uint32_t wire_max = peer || !e->wire ? LOOP_PACKET_BYTES : e->wire->ops->packet_bytes_max;
+	/* What a target may have to pass on must fit through the wire. */
+	bool has_loop = !e->wire || (peer && peer->type != QPT_XRC_TGT);
+	uint32_t wire_max = has_loop ? LOOP_PACKET_BYTES : e->wire->ops->packet_bytes_max;
 	bool may_execute = is_direct(e, qp, peer, work);
 	struct ib_packet p;
 	enum wire_sent sent;
@@ -260,7 +262,7 @@ static void acks_collect(struct engine *e, struct emu_qp *qp)
 static void serve(struct engine *e, struct emu_qp *qp)
 {
 	const struct transport *t = transport_of(qp);
-	bool has_room, has_requests = qp->work & (QP_WORK_DOORBELL | QP_WORK_REQUEST);
+	bool has_room = true, has_requests = qp->work & (QP_WORK_DOORBELL | QP_WORK_REQUEST);
 
 	if (qp->work & QP_WORK_DOORBELL) {
 		qp->work &= ~(uint32_t)QP_WORK_DOORBELL;
@@ -268,8 +270,10 @@ static void serve(struct engine *e, struct emu_qp *qp)
 		if (qp->state == QP_ERR)
 			qp->work |= QP_WORK_FLUSH;
 	}
+	if (qp->work & QP_WORK_RELAY)
+		has_room = relay_serve(e, qp);
 	/* Answers first: a peer waits for them. */
-	has_room = serve_half(e, qp, QP_WORK_RESPOND, &t->respond) &&
+	has_room &= serve_half(e, qp, QP_WORK_RESPOND, &t->respond) &&
 		   serve_half(e, qp, QP_WORK_REQUEST, &t->request);
 	if (has_requests && t->is_direct)
 		acks_collect(e, qp);
@@ -301,7 +305,9 @@ static void take_arrival(struct engine *e, const struct ib_packet *p)
 {
 	struct emu_qp *qp = qp_find(e->dev, p->dest_qpn);
 
-	if (e->dev->port.is_down) {
+	if ((p->opcode & IB_TRANSPORT_MASK) == IB_RELAY) {
+		relay_arrive(e, p);		/* within the host: by no port */
+	} else if (e->dev->port.is_down) {
 		dropped(e, p, WHY_PORT_DOWN);
 	} else if (mcast_is_group(p)) {
 		if (mcast_deliver(e, p) == WIRE_NOBODY)

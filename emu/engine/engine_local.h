@@ -79,6 +79,7 @@ struct engine {
 
 /* timer.c */
 void timer_want(struct engine *e, struct emu_qp *qp);
+void timer_start(struct engine *e, struct emu_qp *qp, uint64_t deadline_ns);
 void timers_start(struct engine *e);		/* of all that want one */
 void timers_expire(struct engine *e);
 void timer_forget(struct engine *e, struct emu_qp *qp);
@@ -113,11 +114,18 @@ enum wire_sent mcast_deliver(struct engine *e, const struct ib_packet *p);
 /* To those of all functions. */
 enum wire_sent mcast_send(struct engine *e, const struct ib_packet *p);
 
+/* relay.c: between an XRC target QP and the receive queues of other processes */
+bool relay_serve(struct engine *e, struct emu_qp *qp);		/* false: the wire is full */
+void relay_arrive(struct engine *e, const struct ib_packet *p);
+/* It is time to see whether who is being waited for is there at all. */
+void relay_look(struct engine *e, struct emu_qp *qp, uint64_t now_ns);
+
 /* page.c */
 void pages_scan(struct engine *e);
 void look_outside(struct engine *e);		/* the clock, and who set the port */
 
 /* engine.c */
+bool has_gid(const struct emu_dev *dev, const uint8_t gid[16]);
 bool arrive(struct engine *e, struct emu_qp *qp, const struct ib_packet *p);
 void engine_drive(struct engine *e);		/* lock held: run until quiet or out of budget */
 

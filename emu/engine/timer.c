@@ -102,7 +102,7 @@ static void entry_start(struct engine *e, struct timer_entry entry)
 	}
 }
 
-static void timer_start(struct engine *e, struct emu_qp *qp, uint64_t deadline_ns)
+void timer_start(struct engine *e, struct emu_qp *qp, uint64_t deadline_ns)
 {
 	qp->req.deadline_ns = deadline_ns;
 	entry_start(e, (struct timer_entry){ deadline_ns, qp, NULL });
@@ -157,6 +157,10 @@ void timers_start(struct engine *e)
 
 static void timer_fire(struct engine *e, struct emu_qp *qp, uint64_t now_ns)
 {
+	if (qp->type == QPT_XRC_TGT) {
+		relay_look(e, qp, now_ns);
+		return;
+	}
 	/* A packet that waits at a live peer is late, not lost: patience costs no retry. */
 	if (!qp->req.is_waiting_rnr && e->wire && e->wire->ops->is_late(e->wire, qp->dest_qpn)) {
 		timer_start(e, qp, now_ns + rc_timer_ns(qp));

@@ -31,6 +31,7 @@ struct emu_srq;
 struct hw_work;
 struct xrc_domain;
 struct emu_qp_open;
+struct guests;
 
 enum obj_type {
 	OBJ_NONE, OBJ_PD, OBJ_MR, OBJ_CHANNEL, OBJ_CQ, OBJ_QP, OBJ_UAR, OBJ_ASYNC,
@@ -106,6 +107,7 @@ struct emu_dev {
 	struct number_space wqns;	/* receive WQs, and tables of them */
 	struct xrc_domain *xrc_domains;
 	struct xrc_registry xrc_registry;
+	struct guests *guests;		/* targets of other processes; NULL: none yet */
 	void *engine;			/* struct engine, for uverbs/ only */
 };
 
@@ -267,6 +269,7 @@ enum {
 	QP_WORK_REQUEST = 2,		/* the requester may have packets to send */
 	QP_WORK_RESPOND = 4,		/* the responder has answers to send       */
 	QP_WORK_FLUSH = 8,		/* entered ERR: flush what is posted         */
+	QP_WORK_RELAY = 16,		/* something for another process, see relay.h */
 };
 
 /* One outstanding send work request, by ring slot. */
@@ -310,6 +313,7 @@ struct rc_resource {
 	uint32_t psn, psn_count;
 	uint32_t rkey, bytes;
 	uint32_t pdn;			/* of the rkey */
+	uint32_t srqn;			/* XRC: its process has the memory; 0: it is here */
 	uint64_t va;
 	uint64_t original;		/* atomic result */
 	uint32_t msn;
@@ -388,10 +392,12 @@ struct emu_qp {
 	uint16_t pkey;
 	struct rc_req req;
 	struct rc_resp *resp;		/* where peers can execute */
-	union {				/* by type: QPT_DCI, QPT_DCT, QPT_DCR */
+	union {				/* by type; of an XRC target NULL until it is needed */
 		struct dci *dci;
 		struct dct *dct;
 		struct dcr *dcr;
+		struct relay *relay;
+		struct guest *guest;
 	};
 	struct rc_answers answers;
 	/* engine */

@@ -10,6 +10,7 @@
 #include "emu/mem/mem.h"
 #include "emu/obj/event_desc.h"
 #include "emu/obj/obj.h"
+#include "emu/obj/relay.h"
 #include "emu/obj/srq.h"
 #include "hw-models/hw.h"
 
@@ -47,6 +48,7 @@ const struct qp_parts qp_parts[QPT_COUNT] = {
 	[QPT_DCI] = { true, true, true, false },
 	[QPT_DCT] = { true, true, true, false },
 	[QPT_DCR] = { true, true, true, false },
+	[QPT_XRC_GUEST] = { false, false, false, true },
 };
 
 static bool parts_fit(const struct qp_init *init)
@@ -171,6 +173,7 @@ static void count_user(struct emu_qp *qp, int change)
 static void qp_free(struct emu_dev *dev, struct emu_qp *qp)
 {
 	dc_detach(qp);
+	relay_detach(qp);
 	numbers_give(&dev->qpns, qp->qpn);
 	home_give(&dev->home, qp->resp);
 	free(qp->req.sent);

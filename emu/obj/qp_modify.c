@@ -11,6 +11,7 @@
 #include <string.h>
 #include "emu/obj/obj.h"
 #include "emu/obj/path.h"
+#include "emu/obj/relay.h"
 #include "emu/obj/srq.h"
 #include "hw-models/ib_packet.h"
 
@@ -268,6 +269,7 @@ static void enter_reset(struct emu_qp *qp)
 	struct rc_sent *sent = qp->req.sent;
 
 	srq_qp_forget(qp);
+	relay_reset(qp);
 	qp->req = (struct rc_req){ .sent = sent };
 	*qp->resp = (struct rc_resp){ .pdn = qp->pdn, .pkey = qp->pkey };
 	qp->answers = (struct rc_answers){ 0 };

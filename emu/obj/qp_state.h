@@ -11,9 +11,11 @@
 #include "emu/diag/why.h"
 
 enum qp_state { QP_RESET, QP_INIT, QP_RTR, QP_RTS, QP_SQD, QP_SQE, QP_ERR, QP_STATE_COUNT };
-/* DCR is a DC target's half of one conversation, which no application sees. */
+/* No application sees a DCR, a DC target's half of one conversation, nor a guest, which stands for
+ * an XRC target QP of another process (relay.h). */
 enum qp_type {
-	QPT_RC, QPT_UC, QPT_UD, QPT_XRC_INI, QPT_XRC_TGT, QPT_DCI, QPT_DCT, QPT_DCR, QPT_COUNT
+	QPT_RC, QPT_UC, QPT_UD, QPT_XRC_INI, QPT_XRC_TGT, QPT_DCI, QPT_DCT, QPT_DCR,
+	QPT_XRC_GUEST, QPT_COUNT
 };
 
 enum {				/* attr_mask bits of the uverbs ABI */

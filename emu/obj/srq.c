@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include "emu/mem/mem.h"
 #include "emu/obj/event_desc.h"
+#include "emu/obj/relay.h"
 #include "emu/obj/srq.h"
 #include "hw-models/hw.h"
 
@@ -145,8 +146,10 @@ int srq_destroy(struct emu_dev *dev, struct emu_srq *srq, uint32_t *events_out)
 			.found = srq->obj.users);
 		return -EBUSY;
 	}
-	if (srq->type == SRQ_XRC)
+	if (srq->type == SRQ_XRC) {
 		targets_forget(dev, srq);
+		guests_forget(dev, srq);
+	}
 	*events_out = srq->async ? channel_forget(srq->async, srq) : 0;
 	count_user(srq, -1);
 	numbers_give(&dev->srqns, srq->srqn);
@@ -160,6 +163,14 @@ struct emu_srq *srq_find_xrc(struct emu_dev *dev, uint32_t srqn, const struct xr
 	struct emu_srq *srq = numbers_find(&dev->srqns, srqn);
 
 	return srq && srq->type == SRQ_XRC && srq->xrcd->domain == domain ? srq : NULL;
+}
+
+struct emu_srq *srq_find_named(struct emu_dev *dev, uint32_t srqn, uint64_t domain_name)
+{
+	struct emu_srq *srq = numbers_find(&dev->srqns, srqn);
+
+	return srq && srq->type == SRQ_XRC && domain_name &&
+	       srq->xrcd->domain->name == domain_name ? srq : NULL;
 }
 
 static void srq_event(struct emu_srq *srq, uint32_t type)

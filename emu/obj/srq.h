@@ -89,6 +89,8 @@ static inline void srq_let_go(struct emu_srq *srq, uint32_t index)
 
 /* The XRC queue with this number that a target QP of @domain may deliver to, or NULL. */
 struct emu_srq *srq_find_xrc(struct emu_dev *dev, uint32_t srqn, const struct xrc_domain *domain);
+/* The same for a target QP of another process. */
+struct emu_srq *srq_find_named(struct emu_dev *dev, uint32_t srqn, uint64_t domain_name);
 
 /* The QP is reset or destroyed: a WQE that it holds is never completed. */
 void srq_qp_forget(struct emu_qp *qp);

@@ -15,10 +15,12 @@ static struct xrc_domain *domain_find(const struct emu_dev *dev, const struct xr
 	return NULL;
 }
 
-/* Two files with one name would be two of 2^64. */
-static uint64_t file_name(const struct xrc_file *file)
+/* Two files with one name would be two of 2^64.  Of one emulated host: another one's table is not
+ * this one's, whatever files they share. */
+static uint64_t file_name(const struct emu_dev *dev, const struct xrc_file *file)
 {
-	uint64_t mixed = (file->dev * UINT64_C(0xbf58476d1ce4e5b9) ^ file->ino) *
+	uint64_t mixed = (file->dev * UINT64_C(0xbf58476d1ce4e5b9) ^ file->ino ^
+			  dev->node_guid * UINT64_C(0x94d049bb133111eb)) *
 			 UINT64_C(0x9e3779b97f4a7c15);
 
 	return mixed ^ mixed >> 29 ? mixed ^ mixed >> 29 : 1;
@@ -33,7 +35,7 @@ static int domain_hold(struct emu_dev *dev, const struct xrcd_init *init,
 	domain->token = -1;
 	if (!r->hold || !init->file.exists)
 		return init->creates ? 0 : -EAGAIN;
-	domain->name = file_name(&init->file);
+	domain->name = file_name(dev, &init->file);
 	domain->token = r->hold(r->ctx, domain->name, init->creates, init->is_exclusive);
 	return domain->token < 0 ? domain->token : 0;
 }

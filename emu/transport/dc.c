@@ -10,6 +10,7 @@
 #include "emu/obj/dc.h"
 #include "emu/transport/dc.h"
 #include "emu/transport/rc_local.h"
+#include "emu/transport/resp_local.h"
 
 static void dc_why(struct tp *tp, const struct emu_qp *qp, enum why why, const struct ib_packet *p)
 {

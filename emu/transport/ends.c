@@ -7,6 +7,7 @@
  * Source: IBTA volume 1, 10.3.1.6 and 10.8.5; device-abi F.3.
  */
 #include "emu/transport/tp_local.h"
+#include "emu/transport/xrc.h"
 
 void tp_qp_fail(struct emu_qp *qp)
 {
@@ -72,12 +73,18 @@ void tp_sent_complete(struct tp *tp, struct emu_qp *qp, enum hw_status status, u
 		send_cqe(tp, qp, sent, status, bytes);
 }
 
+/* Its receives are in a shared queue, also while it has none in use. */
+static bool is_xrc(const struct emu_qp *qp)
+{
+	return transport_of(qp)->hw == HW_XRC;
+}
+
 static void recv_cqe(struct tp *tp, struct emu_qp *qp, struct hw_cqe *cqe)
 {
 	struct emu_cq *cq = qp->srq && qp->srq->cq ? qp->srq->cq : qp->recv_cq;
 
 	tp_recv_hold(tp, qp);
-	if (qp->xrc_domain) {
+	if (is_xrc(qp)) {
 		cqe->has_origin = true;
 		cqe->src_qpn = qp->srq->srqn;
 	}
@@ -175,6 +182,7 @@ static void flush_shared(struct tp *tp, struct emu_qp *qp)
 		flush_why(tp, qp, WHY_SIDE_RECV, qp->answers.held_index);
 		tp_recv_fail(tp, qp, HW_FLUSHED);
 	}
+	xrc_relay_end(qp);
 	if (qp->is_last_wqe_told || !transport_of(qp)->respond.next)
 		return;
 	qp->is_last_wqe_told = true;
@@ -192,7 +200,7 @@ static void flush_own(struct tp *tp, struct emu_qp *qp)
 
 static void flush_receives(struct tp *tp, struct emu_qp *qp)
 {
-	if (qp->srq || qp->xrc_domain)
+	if (qp->srq || is_xrc(qp))
 		flush_shared(tp, qp);
 	else
 		flush_own(tp, qp);

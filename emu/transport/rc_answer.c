@@ -8,10 +8,13 @@
  */
 #include <string.h>
 #include "emu/transport/rc_local.h"
+#include "emu/transport/resp_local.h"
+#include "emu/transport/xrc.h"
 
-/* The oldest READ or atomic that waits for its answer, or NULL. */
-static struct rc_resource *resource_due(struct rc_answers *r)
+struct rc_resource *rc_answer_due(struct emu_qp *qp)
 {
+	struct rc_answers *r = &qp->answers;
+
 	while (r->resource_answer != r->resource_made) {
 		struct rc_resource *res = &r->resource[r->resource_answer % RC_RESOURCES_MAX];
 
@@ -34,13 +37,13 @@ static void answer_address(const struct emu_qp *qp, struct ib_packet *p)
 	memcpy(p->dgid, qp->dgid, sizeof p->dgid);
 }
 
-static uint32_t answer_psn(const struct emu_qp *qp, const struct rc_resource *res)
+uint32_t rc_answer_psn(const struct emu_qp *qp, const struct rc_resource *res)
 {
 	return psn_add(res->psn, res->sent_bytes / qp->mtu_bytes);
 }
 
 /* The key went away, or the memory, while a READ was being answered. */
-static void read_refused(struct tp *tp, struct emu_qp *qp, struct rc_resource *res, enum why why)
+void rc_read_refuse(struct tp *tp, struct emu_qp *qp, struct rc_resource *res, enum why why)
 {
 	struct rc_answers *r = &qp->answers;
 
@@ -49,12 +52,13 @@ static void read_refused(struct tp *tp, struct emu_qp *qp, struct rc_resource *r
 		.addr = res->va, .bytes = res->bytes);
 	r->ack_is_due = true;
 	r->ack_syndrome = AETH_NAK_REMOTE_ACCESS;
-	r->ack_psn = answer_psn(qp, res);
+	r->ack_psn = rc_answer_psn(qp, res);
 	r->resource_answer = r->resource_made;
 	tp_qp_fail(qp);
 	qp_event(qp, EVENT_QP_ACCESS_ERR);
 }
 
+/* A piece that has come from the process whose memory it is lies in the span already. */
 static bool read_response(struct tp *tp, struct emu_qp *qp, struct rc_resource *res,
 			  uint32_t bytes_max, struct ib_packet *p)
 {
@@ -68,14 +72,14 @@ static bool read_response(struct tp *tp, struct emu_qp *qp, struct rc_resource *
 				     res->va + res->sent_bytes, bytes };
 	enum why why = WHY_NONE;
 
-	if (bytes)
+	if (bytes && !res->srqn)
 		why = key_use_check(&tp->dev->keys, &use, &tp->tx.span[0]);
 	if (why != WHY_NONE) {
-		read_refused(tp, qp, res, why);
+		rc_read_refuse(tp, qp, res, why);
 		return false;
 	}
 	p->opcode |= opcodes[res->sent_bytes == res->start_bytes][bytes == left];
-	p->psn = answer_psn(qp, res);
+	p->psn = rc_answer_psn(qp, res);
 	p->packet_count = psn_count_of(bytes, qp->mtu_bytes);
 	p->aeth_syndrome = AETH_ACK_UNLIMITED;
 	p->msn = res->msn;
@@ -97,10 +101,14 @@ static void atomic_answer(const struct rc_resource *res, struct ib_packet *p)
 int rc_resp_next(struct tp *tp, struct emu_qp *qp, uint32_t bytes_max, struct ib_packet *out)
 {
 	struct rc_answers *r = &qp->answers;
-	struct rc_resource *res = resource_due(r);
+	struct rc_resource *res = rc_answer_due(qp);
 
 	memset(out, 0, offsetof(struct ib_packet, extra));
 	answer_address(qp, out);
+	if (res && res->srqn && !xrc_has_fetched(tp, qp, res, &bytes_max)) {
+		qp->work &= ~(uint32_t)QP_WORK_RESPOND;
+		return 0;
+	}
 	if (res && res->opcode == RC_READ_REQUEST) {
 		if (read_response(tp, qp, res, bytes_max, out))
 			return 1;
@@ -129,18 +137,19 @@ void rc_resp_sent(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p)
 		r->ack_is_due = false;
 		return;
 	}
-	res = resource_due(r);
+	res = rc_answer_due(qp);
 	assert(res);
 	res->sent_bytes += p->payload_bytes;
 	res->is_done = res->sent_bytes == res->bytes;
+	xrc_piece_sent(qp);
 }
 
 void rc_resp_unreadable(struct tp *tp, struct emu_qp *qp)
 {
-	struct rc_resource *res = resource_due(&qp->answers);
+	struct rc_resource *res = rc_answer_due(qp);
 
 	assert(res);
-	read_refused(tp, qp, res, WHY_MEMORY_GONE);
+	rc_read_refuse(tp, qp, res, WHY_MEMORY_GONE);
 	qp->work |= QP_WORK_RESPOND;
 }
 

@@ -362,19 +362,22 @@ static void gate_open(struct request *q)
 			      memory_order_release);
 }
 
+static void message_answer(struct request *q)
+{
+	if (q->op->kind == KIND_READ || q->op->kind == KIND_ATOMIC)
+		resource_last(q->answers)->msn = q->r->msn;
+	else if (q->p->wants_ack)
+		answer_later(q->qp, AETH_ACK_UNLIMITED,
+			     psn_add(q->p->psn, request_psns(q) - 1));
+}
+
 static void message_end(struct request *q)
 {
 	struct rc_resp *r = q->r;
 	const struct ib_packet *p = q->p;
-	uint32_t last_psn = psn_add(p->psn, request_psns(q) - 1);
 	uint8_t op = ib_operation(p->opcode);
 
-	if (q->op->kind == KIND_READ || q->op->kind == KIND_ATOMIC) {
-		resource_last(q->answers)->msn = r->msn;
-		return;
-	}
-	if (p->wants_ack)
-		answer_later(q->qp, AETH_ACK_UNLIMITED, last_psn);
+	message_answer(q);
 	if ((op == RC_SEND_LAST_INVAL || op == RC_SEND_ONLY_INVAL) && !resp_invalidate(q))
 		return;
 	if (q->op->takes_recv)
@@ -461,34 +464,50 @@ void resp_why(const struct request *q, enum why why)
 		.found = why == WHY_PSN_AHEAD ? qp->resp->psn_expected : q->tp->rx.recv.bytes);
 }
 
-static void refuse(struct request *q, struct judged j)
+/* What the peer hears. */
+static void refusal_answer(struct request *q, enum verdict verdict)
 {
 	struct emu_qp *qp = q->qp;
-	uint8_t syndrome = refusals[j.verdict].syndrome;
-	uint32_t psn = j.verdict == V_NAK_SEQUENCE ? qp->resp->psn_expected : q->p->psn;
+	uint8_t syndrome = refusals[verdict].syndrome;
+	uint32_t psn = verdict == V_NAK_SEQUENCE ? qp->resp->psn_expected : q->p->psn;
 
+	if (verdict == V_RNR)
+		syndrome |= qp->attr.min_rnr_timer & 31;
+	qp->answers.is_silent = true;
+	answer_later(qp, syndrome, psn);
+}
+
+static void refusal_fail(struct request *q, enum verdict verdict)
+{
+	if (!refusals[verdict].fails_qp)
+		return;
+	tp_qp_fail(q->qp);
+	if (refusals[verdict].event)
+		qp_event(q->qp, refusals[verdict].event);
+}
+
+static void refuse(struct request *q, struct judged j)
+{
 	assert(j.why != WHY_NONE);
 	resp_why(q, j.why);
 	if (j.verdict == V_DROP)
 		return;
-	if (j.verdict == V_RNR)
-		syndrome |= qp->attr.min_rnr_timer & 31;
-	qp->answers.is_silent = true;
-	answer_later(qp, syndrome, psn);
-	if (!refusals[j.verdict].fails_qp)
-		return;
+	refusal_answer(q, j.verdict);
 	if (refusals[j.verdict].recv_status)
-		tp_recv_fail(q->tp, qp, refusals[j.verdict].recv_status);
-	tp_qp_fail(qp);
-	if (refusals[j.verdict].event)
-		qp_event(qp, refusals[j.verdict].event);
+		tp_recv_fail(q->tp, q->qp, refusals[j.verdict].recv_status);
+	refusal_fail(q, j.verdict);
 }
 
-void rc_take_request(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p,
-		     bool *readable_out)
+static struct request request_of(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p)
 {
-	struct request q = { .tp = tp, .qp = qp, .r = qp->resp, .answers = &qp->answers,
+	return (struct request){ .tp = tp, .qp = qp, .r = qp->resp, .answers = &qp->answers,
 		.p = p, .op = &resp_op_rows[ib_operation(p->opcode)] };
+}
+
+enum verdict rc_take_request(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p,
+			     bool *readable_out)
+{
+	struct request q = request_of(tp, qp, p);
 	struct judged j = resp_judge(&q, rc_responder_stages, STAGES);
 
 	switch (j.verdict) {
@@ -501,12 +520,42 @@ void rc_take_request(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p
 	case V_UNREADABLE:
 		*readable_out = false;
 		break;
+	case V_ELSEWHERE:
+		break;
 	case V_NEXT: case V_DROP: case V_RNR: case V_NAK_SEQUENCE: case V_NAK_INVALID:
 	case V_NAK_ACCESS: case V_RECV_SHORT: case V_RECV_PROTECTED: case V_RECV_MALFORMED:
 	case VERDICT_COUNT:
 		refuse(&q, j);
 		break;
 	}
+	return j.verdict;
+}
+
+/* --- an XRC request that another process has executed --- */
+
+/* Its reason and what became of the receive are told there. */
+void rc_executed_elsewhere(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p,
+			   enum verdict verdict, uint64_t original)
+{
+	struct request q = request_of(tp, qp, p);
+
+	qp->srq = NULL;
+	if (verdict != V_DONE) {
+		refusal_answer(&q, verdict);
+		refusal_fail(&q, verdict);
+		return;
+	}
+	if (q.op->kind == KIND_READ || q.op->kind == KIND_ATOMIC) {
+		struct rc_resource *res = resource_new(&q);
+
+		q.answers->ack_is_due = false;
+		res->original = original;
+		res->srqn = q.op->kind == KIND_READ ? p->extra.srqn : 0;
+	}
+	resp_advance(&q);
+	if (q.op->ends)
+		message_answer(&q);
+	gate_open(&q);
 }
 
 /* --- in the place of the owner --- */

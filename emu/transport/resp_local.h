@@ -15,8 +15,22 @@ enum verdict {
 	V_NEXT, V_DONE, V_DROP, V_DUPLICATE, V_UNREADABLE, V_RNR,
 	V_NAK_SEQUENCE, V_NAK_INVALID, V_NAK_ACCESS,
 	V_RECV_SHORT, V_RECV_PROTECTED, V_RECV_MALFORMED,
+	V_ELSEWHERE,			/* nothing has changed: another process is to judge */
 	VERDICT_COUNT
 };
+
+/* rc_resp.c: the responder hears.  What it made of the packet. */
+enum verdict rc_take_request(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p,
+			     bool *readable_out);
+
+/* xrc_relay.c: is it another process that has this queue, if anybody has? */
+bool xrc_is_elsewhere(const struct emu_qp *qp, uint32_t srqn);
+/* A message in progress goes on in the same queue. */
+bool xrc_goes_on(const struct emu_qp *qp, uint32_t srqn);
+
+/* What another process made of a request: the protocol's part is left to do. */
+void rc_executed_elsewhere(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p,
+			   enum verdict verdict, uint64_t original);
 
 struct judged { enum verdict verdict; enum why why; };
 #define NEXT		((struct judged){ V_NEXT, WHY_NONE })

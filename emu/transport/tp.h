@@ -67,6 +67,7 @@ struct transport {
 	bool is_datagram;		/* a message is one packet, and each says where it goes */
 	bool is_direct;			/* one-sided requests may be executed in the peer */
 	struct tp_half request, respond;
+	struct tp_half relay;		/* to other processes of the host; see emu/obj/relay.h */
 	/* A packet for this QP, state and addresses already checked.  False: its payload could
 	 * not be read, nothing has changed, tell the sender. */
 	bool (*take)(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p);

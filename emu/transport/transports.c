@@ -40,7 +40,13 @@ static const struct transport xrc_ini = {
 static const struct transport xrc_tgt = {
 	.name = "XRC", .hw = HW_XRC, .bth = IB_XRC, .is_connected = true, .is_reliable = true,
 	.respond = { xrc_resp_next, rc_resp_sent, rc_resp_unreadable },
+	.relay = { xrc_relay_next, xrc_relay_sent, NULL },	/* its payload is a copy */
 	.take = xrc_target_take,
+};
+
+static const struct transport xrc_guest = {
+	.name = "XRC", .hw = HW_XRC, .bth = IB_RELAY, .is_reliable = true,
+	.relay = { xrc_guest_next, xrc_guest_sent, xrc_guest_unreadable },
 };
 
 /* Destinations change, so packets are checked where the session is. */
@@ -62,4 +68,5 @@ static const struct transport dcr = {
 const struct transport *const transports[QPT_COUNT] = {
 	[QPT_RC] = &rc, [QPT_UC] = &uc, [QPT_UD] = &ud, [QPT_XRC_INI] = &xrc_ini,
 	[QPT_XRC_TGT] = &xrc_tgt, [QPT_DCI] = &dci, [QPT_DCT] = &dct, [QPT_DCR] = &dcr,
+	[QPT_XRC_GUEST] = &xrc_guest,
 };

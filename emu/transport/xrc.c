@@ -3,6 +3,7 @@
  * What XRC adds to RC: the number of the receive queue in each request, and the target's way
  * from that number to a queue, and from there to the protection domain of all keys.
  */
+#include "emu/obj/relay.h"
 #include "emu/transport/rc_local.h"
 #include "emu/transport/resp_local.h"
 #include "emu/transport/xrc.h"
@@ -35,6 +36,10 @@ struct judged xrc_queue(struct request *q)
 	if (qp->type != QPT_XRC_TGT)
 		return NEXT;
 	srq = srq_find_xrc(q->tp->dev, q->p->extra.srqn, qp->xrc_domain);
+	if (!srq && xrc_is_elsewhere(qp, q->p->extra.srqn))
+		return q->r->is_in_message && !xrc_goes_on(qp, q->p->extra.srqn) ?
+		       JUDGED(V_NAK_INVALID, WHY_OPCODE_SEQUENCE) :
+		       JUDGED(V_ELSEWHERE, WHY_NONE);
 	if (!srq)
 		return JUDGED(V_NAK_ACCESS, WHY_XRC_SRQ);
 	if (q->r->is_in_message && srq != qp->srq)
@@ -67,6 +72,8 @@ bool xrc_target_take(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p
 
 	if (ib_is_answer(p->opcode))
 		dropped(tp, qp, p);
+	else if (relay_is_busy(qp) || xrc_is_elsewhere(qp, p->extra.srqn))
+		is_readable = xrc_relay_take(tp, qp, p);
 	else
 		rc_take_request(tp, qp, p, &is_readable);
 	return is_readable;

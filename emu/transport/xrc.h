@@ -15,4 +15,35 @@ int xrc_req_next(struct tp *tp, struct emu_qp *qp, uint32_t bytes_max, struct ib
 int xrc_resp_next(struct tp *tp, struct emu_qp *qp, uint32_t bytes_max, struct ib_packet *out);
 bool xrc_initiator_take(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p);
 bool xrc_target_take(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p);
+
+/*
+ * Receive queues of other processes; see emu/obj/relay.h.  The target's side: what is to be sent to
+ * the owner of the queue, and what comes back.
+ */
+
+/* A request that is for another process, or has to wait for one that is.  False: not readable. */
+bool xrc_relay_take(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p);
+int xrc_relay_next(struct tp *tp, struct emu_qp *qp, uint32_t bytes_max, struct ib_packet *out);
+void xrc_relay_sent(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p);
+/* @p, or all that is out if it is NULL, will never be answered: no live process has the queue. */
+void xrc_relay_lost(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p);
+/* Whose queue is being waited for; 0: nobody's. */
+uint32_t xrc_relay_awaits(const struct emu_qp *qp);
+/* The target is in ERR. */
+void xrc_relay_end(struct emu_qp *qp);
+void xrc_outcome_take(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p);
+/* A piece of an answer is on its way to the initiator. */
+void xrc_piece_sent(struct emu_qp *qp);
+/* Is the next piece of a READ of memory elsewhere at hand, in tp->tx.span?  Then *bytes_max is its
+ * size.  False: it has been asked for. */
+bool xrc_has_fetched(struct tp *tp, struct emu_qp *qp, const struct rc_resource *res,
+		     uint32_t *bytes_max);
+
+/* The queue's side.  The guest that has work now, or NULL: the packet means nothing. */
+struct emu_qp *xrc_guest_take(struct tp *tp, const struct ib_packet *p);
+int xrc_guest_next(struct tp *tp, struct emu_qp *qp, uint32_t bytes_max, struct ib_packet *out);
+/* What is told to the target of @p if there is no guest for it. */
+void xrc_guest_missing(const struct ib_packet *p, struct ib_packet *out);
+void xrc_guest_sent(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p);
+void xrc_guest_unreadable(struct tp *tp, struct emu_qp *qp);
 #endif

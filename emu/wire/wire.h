@@ -17,8 +17,9 @@
 enum wire_sent {
 	WIRE_SENT,
 	WIRE_FULL,		/* no room now: offer it again later */
-	WIRE_NOBODY,		/* no live function owns dest_qpn, or it can't be reached (no shared
-				 * memory for a ring): lost, as on a real wire */
+	WIRE_NOBODY,		/* no live function owns dest_qpn (of a relayed request: its srqn),
+				 * or it can't be reached (no shared memory for a ring): lost, as
+				 * on a real wire */
 	WIRE_WRONG_GID,		/* the owner has not got that dgid: lost */
 	WIRE_UNREADABLE,	/* the payload faulted: not sent */
 };
@@ -51,6 +52,9 @@ struct wire_ops {
 
 	/* The peer lives and runs but has not taken what we sent it: late, not lost. */
 	bool (*is_late)(struct wire *w, uint32_t dest_qpn);
+
+	/* The process of this receive queue has not died, as far as can be known. */
+	bool (*lives)(struct wire *w, uint32_t srqn);
 
 	/* Any thread, no lock: shall senders wake us?  True before sleeping. */
 	void (*listen)(struct wire *w, bool wants_wake);

@@ -186,9 +186,10 @@ static struct peer *peer_at(struct wire_shm *w, unsigned slot)
 }
 
 /* The same of the live member that owns the number. */
-static struct peer *peer_find(struct wire_shm *w, uint32_t dest_qpn, unsigned *slot_out)
+static struct peer *peer_find(struct wire_shm *w, enum fabric_space space, uint32_t number,
+			      unsigned *slot_out)
 {
-	int slot = fabric_owner(w->fabric, FABRIC_QPN, dest_qpn);
+	int slot = fabric_owner(w->fabric, space, number);
 
 	if (slot < 0)
 		return NULL;
@@ -196,12 +197,20 @@ static struct peer *peer_find(struct wire_shm *w, uint32_t dest_qpn, unsigned *s
 	return peer_at(w, (unsigned)slot);
 }
 
+/* A request that is passed on goes to the receive queue, everything else to a QP. */
+static struct peer *peer_of(struct wire_shm *w, const struct ib_packet *p, unsigned *slot_out)
+{
+	if ((p->opcode & IB_TRANSPORT_MASK) == IB_RELAY && !ib_is_answer(p->opcode))
+		return peer_find(w, FABRIC_SRQN, p->extra.srqn, slot_out);
+	return peer_find(w, FABRIC_QPN, p->dest_qpn, slot_out);
+}
+
 static enum wire_sent shm_send(struct wire *wire, const struct ib_packet *p)
 {
 	struct wire_shm *w = shm(wire);
 	enum wire_sent sent;
 	unsigned slot;
-	struct peer *peer = peer_find(w, p->dest_qpn, &slot);
+	struct peer *peer = peer_of(w, p, &slot);
 
 	if (!peer)
 		return WIRE_NOBODY;
@@ -315,11 +324,19 @@ static bool shm_is_late(struct wire *wire, uint32_t dest_qpn)
 {
 	struct wire_shm *w = shm(wire);
 	unsigned slot;
-	struct peer *peer = peer_find(w, dest_qpn, &slot);
+	struct peer *peer = peer_find(w, FABRIC_QPN, dest_qpn, &slot);
 
 	/* The question also buries the dead, so it comes first. */
 	return peer && fabric_life(w->fabric, slot) == FABRIC_ALIVE && peer->tx.map.head &&
 	       !ring_tx_is_taken(&peer->tx);
+}
+
+static bool shm_lives(struct wire *wire, uint32_t srqn)
+{
+	struct fabric *fabric = shm(wire)->fabric;
+	int slot = fabric_owner(fabric, FABRIC_SRQN, srqn);
+
+	return slot >= 0 && fabric_life(fabric, (unsigned)slot) != FABRIC_DEAD;
 }
 
 /* Receiving */
@@ -559,6 +576,7 @@ static const struct wire_ops wire_shm_ops = {
 	.receive = shm_receive,
 	.release = shm_release,
 	.is_late = shm_is_late,
+	.lives = shm_lives,
 	.listen = shm_listen,
 	.wait = shm_wait,
 	.kick = shm_kick,

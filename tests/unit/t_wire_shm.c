@@ -59,7 +59,7 @@ Test(wire_shm, every_field_arrives_as_it_was_sent)
 		{ .opcode = RC_ATOMIC_ACKNOWLEDGE, .original = 1, .msn = 0xabcdef,
 		  .aeth_syndrome = 0x1f },
 		{ .opcode = RC_ACKNOWLEDGE, .msn = 1, .aeth_syndrome = AETH_NAK_REMOTE_ACCESS },
-		{ .opcode = 0xff, .sgid = { 1 }, .swap_add = 1, .compare = 2, .original = 3,
+		{ .opcode = 0xdf, .sgid = { 1 }, .swap_add = 1, .compare = 2, .original = 3,
 		  .va = 4 },
 	};
 	static const uint32_t sizes[] = { 0, 1, 8, 9, 24, 25, 64, 4096, PAYLOAD_MAX };
@@ -83,6 +83,32 @@ Test(wire_shm, every_field_arrives_as_it_was_sent)
 	node_down(&a);
 	node_down(&b);
 	cr_assert_eq(file_count(), -1);
+}
+
+/* A request that a target passes on, and what comes back. */
+Test(wire_shm, a_relayed_request_goes_to_who_has_the_queue)
+{
+	struct node a = node_up(), b = node_up();
+	uint32_t srqn = (uint32_t)fabric_lease(b.fabric, FABRIC_SRQN) << BLOCK_BITS | 3;
+	struct ib_packet p = packet_to(a.qpn, 7, 0);
+
+	p.opcode = IB_RELAY | RC_SEND_ONLY;
+	p.extra.srqn = srqn;
+	cr_expect(a.wire->ops->lives(a.wire, srqn));
+	cr_assert_eq(a.wire->ops->send(a.wire, &p), WIRE_SENT);
+	cr_assert_eq(take(&b), 7);
+	p.opcode = IB_RELAY | RC_ACKNOWLEDGE;
+	cr_assert_eq(b.wire->ops->send(b.wire, &p), WIRE_SENT);
+	cr_assert_eq(take(&a), 7);
+	p.opcode = IB_RELAY | RELAY_END;
+	p.extra.srqn = srqn ^ 0x400000;
+	cr_expect_eq(a.wire->ops->send(a.wire, &p), WIRE_NOBODY);
+	cr_expect_not(a.wire->ops->lives(a.wire, p.extra.srqn));
+	node_down(&b);
+	p.extra.srqn = srqn;
+	cr_expect_eq(a.wire->ops->send(a.wire, &p), WIRE_NOBODY);
+	cr_expect_not(a.wire->ops->lives(a.wire, srqn));
+	node_down(&a);
 }
 
 Test(wire_shm, a_payload_is_gathered_from_its_spans)

@@ -49,6 +49,7 @@ struct end_opts {
 	uint32_t srq_wr;		/* receives go to a shared queue of this many; 0: none */
 	bool is_extended;		/* made with ibv_create_qp_ex() and ibv_create_cq_ex() */
 	uint64_t wc_flags;		/* of extended CQs, added to what the readers here need */
+	char domain[64];		/* XRC: the domain's file; empty: it has none */
 	bool wants_raw;			/* keep the bytes of error CQEs; marks the CQ as mlx5dv's */
 };
 

@@ -8,10 +8,29 @@
 #include <unistd.h>
 #include "end.h"
 
+/* By a file, or without one: nobody else's. */
+static struct ibv_xrcd *domain_open(struct end *e, const char *path, int oflags)
+{
+	struct ibv_xrcd_init_attr init = { .fd = -1, .oflags = oflags,
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS };
+	struct ibv_xrcd *xrcd;
+	int err;
+
+	if (path)
+		init.fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (path && init.fd < 0)
+		return NULL;
+	errno = 0;
+	xrcd = ibv_open_xrcd(e->context, &init);
+	err = errno;
+	if (path)
+		close(init.fd);
+	errno = err;
+	return xrcd;
+}
+
 int end_xrc_open(struct end *e)
 {
-	struct ibv_xrcd_init_attr domain = { .fd = -1, .oflags = O_CREAT,
-		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS };
 	struct ibv_srq_init_attr_ex queue = { .attr = { .max_wr = 32, .max_sge = 4 },
 		.srq_type = IBV_SRQT_XRC, .pd = e->pd, .cq = e->cq[RECV_CQ],
 		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_XRCD |
@@ -19,7 +38,7 @@ int end_xrc_open(struct end *e)
 	struct ibv_qp_init_attr_ex target = { .qp_type = IBV_QPT_XRC_RECV,
 		.comp_mask = IBV_QP_INIT_ATTR_XRCD };
 
-	e->xrcd = ibv_open_xrcd(e->context, &domain);
+	e->xrcd = domain_open(e, e->opts.domain[0] ? e->opts.domain : NULL, O_CREAT);
 	if (!e->xrcd)
 		return errno;
 	queue.xrcd = target.xrcd = e->xrcd;
@@ -43,9 +62,7 @@ int end_xrc_connect(struct end *e, const struct end_info *other)
 		.qp_state = IBV_QPS_RTR, .path_mtu = e->opts.mtu, .rq_psn = e->opts.rq_psn,
 		.dest_qp_num = other->qpn, .max_dest_rd_atomic = e->opts.dest_rd_atomic,
 		.min_rnr_timer = e->opts.min_rnr_timer,
-		.ah_attr = { .is_global = 1, .port_num = 1,
-			     .grh = { .dgid = other->gid, .sgid_index = e->opts.gid_index,
-				      .hop_limit = 64 } },
+		.ah_attr = end_path(&other->gid, e->opts.gid_index),
 	};
 	err = ibv_modify_qp(e->target, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
 			    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
@@ -88,18 +105,8 @@ enum ibv_qp_state end_target_state(struct end *e)
 
 int end_domain_open(struct end *e, const char *path, int oflags)
 {
-	struct ibv_xrcd_init_attr init = { .oflags = oflags,
-		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS };
-	int err;
-
-	init.fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (init.fd < 0)
-		return errno;
-	errno = 0;
-	e->file_xrcd = ibv_open_xrcd(e->context, &init);
-	err = e->file_xrcd ? 0 : errno;
-	close(init.fd);
-	return err;
+	e->file_xrcd = domain_open(e, path, oflags);
+	return e->file_xrcd ? 0 : errno;
 }
 
 int end_domain_close(struct end *e)

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Packets between an XRC target QP and the receive queues of other processes; the protocol is in
+ * transport/xrc_relay.c and xrc_guest.c.
+ *
+ * A wire is lossless while both ends live, so an outcome comes or its sender has died.  Nobody
+ * tells of a death, so whoever waits looks now and then.
+ */
+#include "emu/engine/engine_local.h"
+#include "emu/transport/xrc.h"
+
+#define LOOK_NS		UINT64_C(50000000)
+#define PACKETS_A_TURN	64
+
+static void await(struct engine *e, struct emu_qp *qp)
+{
+	if (!qp->req.deadline_ns && xrc_relay_awaits(qp))
+		timer_start(e, qp, e->dev->now_ns() + LOOK_NS);
+}
+
+static void sent(struct engine *e, struct emu_qp *qp, const struct ib_packet *p,
+		 enum wire_sent how)
+{
+	const struct tp_half *h = &transport_of(qp)->relay;
+
+	if (how == WIRE_UNREADABLE)
+		h->unreadable(&e->tp, qp);
+	else if (how == WIRE_SENT || qp->type != QPT_XRC_TGT)
+		h->sent(&e->tp, qp, p);	/* a guest whose target is gone tells nobody */
+	else
+		xrc_relay_lost(&e->tp, qp, p);
+	if (qp->type == QPT_XRC_TGT)
+		await(e, qp);
+}
+
+bool relay_serve(struct engine *e, struct emu_qp *qp)
+{
+	const struct tp_half *h = &transport_of(qp)->relay;
+	enum wire_sent how;
+	struct ib_packet p;
+
+	for (int i = 0;
+	     i < PACKETS_A_TURN && h->next(&e->tp, qp, e->wire->ops->packet_bytes_max, &p); i++) {
+		how = e->wire->ops->send(e->wire, &p);
+		if (how == WIRE_FULL)
+			return false;
+		sent(e, qp, &p, how);
+	}
+	return true;
+}
+
+static void dropped(struct engine *e, const struct ib_packet *p, enum why why)
+{
+	dev_why(e->dev, .why = why, .side = WHY_SIDE_DEVICE, .qpn = p->dest_qpn,
+		.peer_qpn = p->src_qpn, .psn = p->psn, .opcode = p->opcode);
+}
+
+static void outcome_arrives(struct engine *e, const struct ib_packet *p)
+{
+	struct emu_qp *qp = qp_find(e->dev, p->dest_qpn);
+
+	if (!qp) {
+		dropped(e, p, WHY_PACKET_NO_QP);
+		return;
+	}
+	xrc_outcome_take(&e->tp, qp, p);
+	engine_qp_kick(e, qp);
+}
+
+static void request_arrives(struct engine *e, const struct ib_packet *p)
+{
+	struct emu_qp *guest = xrc_guest_take(&e->tp, p);
+	struct ib_packet out;
+
+	if (guest) {
+		engine_qp_kick(e, guest);
+		return;
+	}
+	xrc_guest_missing(p, &out);
+	e->wire->ops->send(e->wire, &out);	/* with no memory there is no second try */
+}
+
+void relay_arrive(struct engine *e, const struct ib_packet *p)
+{
+	e->progress++;
+	if (!has_gid(e->dev, p->dgid))
+		dropped(e, p, WHY_PACKET_DGID);
+	else if (ib_is_answer(p->opcode))
+		outcome_arrives(e, p);
+	else
+		request_arrives(e, p);
+}
+
+void relay_look(struct engine *e, struct emu_qp *qp, uint64_t now_ns)
+{
+	uint32_t srqn = xrc_relay_awaits(qp);
+
+	qp->req.deadline_ns = 0;
+	if (!srqn)
+		return;
+	if (e->wire->ops->lives(e->wire, srqn)) {
+		timer_start(e, qp, now_ns + LOOK_NS);
+		return;
+	}
+	xrc_relay_lost(&e->tp, qp, NULL);
+	engine_qp_kick(e, qp);
+}

@@ -1,0 +1,658 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * XRC with a receive queue in another process than the target QP: both processes of one host have
+ * the domain by its file, and an initiator sends through the target to the queue's number.
+ *
+ * The initiator is in the target's process, once with its thread, or in a third one.  What it and
+ * the queue's owner see is what they see when one process has all of it (c_xrc.c).
+ * Rules: api-inventory XRC-1, XRC-3; IBTA volume 1, annex A14.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "harness/check.h"
+
+enum { ROOM = 4096, EVENT_MS = 2000 };
+
+TestSuite(xrc_far, .timeout = 90);
+
+/* An initiator, a target, and the owner of the queue; each of the latter has both, and a queue. */
+struct trio {
+	struct pair p;
+	struct peer far;
+	struct end_info ifar;
+};
+
+static void trio_defaults(struct pair_opts *o)
+{
+	pair_defaults(o);
+	o->a.type = o->b.type = IBV_QPT_XRC_SEND;
+	snprintf(o->b.domain, sizeof o->b.domain, "/tmp/c_xrc_far-%d", getpid());
+}
+
+/* @domain: of the queue; NULL: that of the target. */
+static void trio_open_in(struct trio *t, enum placement where, const struct pair_opts *o,
+			 const char *domain)
+{
+	struct end_opts far = o->b;
+
+	if (domain)
+		snprintf(far.domain, sizeof far.domain, "%s", domain);
+	far.bytes = 1 << 20;
+	peer_start(&t->far, TWO_PROCESSES);
+	pair_open(&t->p, where, o);
+	cr_assert_eq(peer_open(&t->far, &far, NULL, &t->ifar), 0, "the queue's process");
+}
+
+static void trio_open(struct trio *t, enum placement where)
+{
+	struct pair_opts o;
+
+	trio_defaults(&o);
+	trio_open_in(t, where, &o, NULL);
+}
+
+static void trio_end(struct trio *t)
+{
+	char path[64];
+
+	pair_close(&t->p);
+	snprintf(path, sizeof path, "/tmp/c_xrc_far-%d", getpid());
+	unlink(path);
+}
+
+static void trio_close(struct trio *t)
+{
+	peer_stop(&t->far);
+	trio_end(t);
+}
+
+static void far_post(struct trio *t, uint64_t wr_id, size_t offset, uint32_t bytes)
+{
+	struct work r = { .wr_id = wr_id, .sge_count = 1,
+		.sge = { { t->ifar.addr + offset, bytes, t->ifar.lkey } } };
+
+	cr_assert_eq(peer_post_recv(&t->far, &r), 0);
+}
+
+static struct work far_work(struct trio *t, enum ibv_wr_opcode opcode, uint32_t bytes)
+{
+	struct work w = pair_work(&t->p, opcode, bytes);
+
+	w.srqn = t->ifar.srqn;
+	w.remote_addr = t->ifar.addr;
+	w.rkey = t->ifar.rkey;
+	return w;
+}
+
+static void far_await_ok(struct trio *t, uint64_t wr_id, enum ibv_wc_opcode opcode,
+			 uint32_t bytes)
+{
+	struct done d;
+
+	peer_await(&t->far, RECV_CQ, &d);
+	check_ok("receive elsewhere", &d, wr_id, opcode);
+	cr_expect_eq(d.wc.byte_len, bytes);
+	cr_expect_eq(d.wc.qp_num, t->p.ib.target_qpn, "qp_num is 0x%x", d.wc.qp_num);
+	cr_expect_eq(d.wc.src_qp, t->ifar.srqn, "src_qp is 0x%x", d.wc.src_qp);
+}
+
+static void far_quiet(struct trio *t)
+{
+	struct done d;
+
+	peer_glance(&t->far, RECV_CQ, &d);
+	check_none("the queue's CQ", &d);
+	check_quiet(&t->p);
+}
+
+/* ---- messages ---- */
+
+static const struct message_row {
+	enum ibv_wr_opcode opcode;
+	enum ibv_wc_opcode requester, responder;
+	uint32_t bytes;
+	bool has_imm;
+} message_rows[] = {
+	{ IBV_WR_SEND, IBV_WC_SEND, IBV_WC_RECV, 0, false },
+	{ IBV_WR_SEND, IBV_WC_SEND, IBV_WC_RECV, 64, false },
+	{ IBV_WR_SEND, IBV_WC_SEND, IBV_WC_RECV, 4096, false },
+	{ IBV_WR_SEND_WITH_IMM, IBV_WC_SEND, IBV_WC_RECV, 1025, true },
+	{ IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WC_RDMA_WRITE, IBV_WC_RECV_RDMA_WITH_IMM, 3000, true },
+	{ IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WC_RDMA_WRITE, IBV_WC_RECV_RDMA_WITH_IMM, 0, true },
+};
+
+CASE_TABLE(xrc_far, messages_take_a_receive_of_the_queue, ROWS(message_rows))
+{
+	const struct message_row *x = &message_rows[row];
+	struct trio t;
+	struct work w;
+	struct done d;
+
+	trio_open(&t, where);
+	far_post(&t, 0, 0, ROOM);
+	far_post(&t, 1, 0, ROOM);
+	w = far_work(&t, x->opcode, x->bytes);
+	w.imm = 0x1a2b3c4d;
+	pattern_fill(t.p.a.buf, x->bytes, 9);
+	must_post(&t.p, &w);
+	await_ok(&t.p, 1, x->requester);
+	peer_await(&t.far, RECV_CQ, &d);
+	check_ok("receive", &d, 0, x->responder);
+	cr_expect_eq(d.wc.byte_len, x->bytes);
+	cr_expect_eq(d.wc.qp_num, t.p.ib.target_qpn, "qp_num is 0x%x", d.wc.qp_num);
+	cr_expect_eq(d.wc.src_qp, t.ifar.srqn, "src_qp is 0x%x", d.wc.src_qp);
+	if (x->has_imm)
+		cr_expect_eq(be32toh(d.wc.imm_data), 0x1a2b3c4d);
+	cr_expect_eq(peer_differs(&t.far, 0, x->bytes, 9), -1);
+	far_quiet(&t);
+	trio_close(&t);
+}
+
+/* More than one packet even where they are large. */
+CASE_EACH(xrc_far, large_messages)
+{
+	enum { BYTES = 700001 };
+	struct pair_opts o;
+	struct trio t;
+	struct work w;
+
+	trio_defaults(&o);
+	o.a.bytes = 1 << 20;
+	trio_open_in(&t, where, &o, NULL);
+	far_post(&t, 7, 0, 1 << 20);
+	w = far_work(&t, IBV_WR_SEND, BYTES);
+	pattern_fill(t.p.a.buf, BYTES, 5);
+	must_post(&t.p, &w);
+	await_ok(&t.p, 1, IBV_WC_SEND);
+	far_await_ok(&t, 7, IBV_WC_RECV, BYTES);
+	cr_expect_eq(peer_differs(&t.far, 0, BYTES, 5), -1);
+	pattern_fill(t.p.a.buf, BYTES, 6);
+	w = far_work(&t, IBV_WR_RDMA_WRITE, BYTES);
+	must_post(&t.p, &w);
+	await_ok(&t.p, 1, IBV_WC_RDMA_WRITE);
+	cr_expect_eq(peer_differs(&t.far, 0, BYTES, 6), -1);
+	far_quiet(&t);
+	trio_close(&t);
+}
+
+/* Queues of the target's process and of the other one in turn, many requests at once. */
+CASE_EACH(xrc_far, messages_to_both_queues_arrive_in_order)
+{
+	enum { ROUNDS = 12, BYTES = 1500 };
+	struct trio t;
+	struct work w, r;
+
+	trio_open(&t, where);
+	pattern_fill(t.p.a.buf, BYTES, 3);
+	for (uint64_t i = 0; i < ROUNDS; i++) {
+		far_post(&t, i, i % 8 * ROOM, ROOM);
+		r = pair_recv(&t.p, i, i % 8 * ROOM, ROOM);
+		must_recv(&t.p, &r);
+	}
+	for (uint64_t i = 0; i < ROUNDS; i++) {
+		w = far_work(&t, IBV_WR_SEND, BYTES);
+		w.wr_id = 2 * i;
+		must_post(&t.p, &w);
+		w = pair_work(&t.p, IBV_WR_SEND, BYTES - 1);
+		w.wr_id = 2 * i + 1;
+		must_post(&t.p, &w);
+	}
+	for (uint64_t i = 0; i < ROUNDS; i++) {
+		await_ok(&t.p, 2 * i, IBV_WC_SEND);
+		await_ok(&t.p, 2 * i + 1, IBV_WC_SEND);
+		far_await_ok(&t, i, IBV_WC_RECV, BYTES);
+		await_recv_ok(&t.p, i, BYTES - 1);
+	}
+	cr_expect_eq(peer_differs(&t.far, 0, BYTES, 3), -1);
+	far_quiet(&t);
+	trio_close(&t);
+}
+
+/* WRITE, READ and atomics go to the memory of the queue's domain. */
+CASE_EACH(xrc_far, write_read_and_atomics_take_none)
+{
+	enum { BYTES = 300001 };
+	struct pair_opts o;
+	struct trio t;
+	struct work w;
+	struct done d;
+
+	trio_defaults(&o);
+	o.a.bytes = 1 << 20;
+	trio_open_in(&t, where, &o, NULL);
+	pattern_fill(t.p.a.buf, BYTES, 3);
+	w = far_work(&t, IBV_WR_RDMA_WRITE, BYTES);
+	must_post(&t.p, &w);
+	await_ok(&t.p, 1, IBV_WC_RDMA_WRITE);
+	cr_expect_eq(peer_differs(&t.far, 0, BYTES, 3), -1);
+	memset(t.p.a.buf, 0, BYTES);
+	w = far_work(&t, IBV_WR_RDMA_READ, BYTES);
+	must_post(&t.p, &w);
+	end_await(&t.p.a, SEND_CQ, &d);
+	check_ok("read", &d, 1, IBV_WC_RDMA_READ);
+	cr_expect_eq(pattern_differs(t.p.a.buf, BYTES, 3), -1);
+	w = far_work(&t, IBV_WR_ATOMIC_FETCH_AND_ADD, 8);
+	w.compare_add = 1;
+	memset(t.p.a.buf, 0, 8);
+	must_post(&t.p, &w);
+	await_ok(&t.p, 1, IBV_WC_FETCH_ADD);
+	cr_expect_eq(pattern_differs(t.p.a.buf, 8, 3), -1, "the value before");
+	cr_expect_neq(peer_differs(&t.far, 0, 8, 3), -1, "it has been added to");
+	w = far_work(&t, IBV_WR_RDMA_READ, 0);
+	must_post(&t.p, &w);
+	await_ok(&t.p, 1, IBV_WC_RDMA_READ);
+	far_quiet(&t);
+	trio_close(&t);
+}
+
+/* READs of both processes and SENDs, all under way at once. */
+CASE_EACH(xrc_far, reads_and_sends_to_both)
+{
+	struct trio t;
+	struct work w;
+
+	trio_open(&t, where);
+	peer_fill(&t.far, 0, 20000, 4);
+	peer_fill(&t.p.peer, 0, 20000, 8);
+	far_post(&t, 1, 40000, 64);
+	w = far_work(&t, IBV_WR_RDMA_READ, 20000);
+	must_post(&t.p, &w);
+	w = pair_work(&t.p, IBV_WR_RDMA_READ, 20000);
+	w.sge[0].addr += 20000;
+	w.wr_id = 2;
+	must_post(&t.p, &w);
+	w = far_work(&t, IBV_WR_SEND, 64);
+	w.sge[0].addr += 40000;
+	w.wr_id = 3;
+	must_post(&t.p, &w);
+	await_ok(&t.p, 1, IBV_WC_RDMA_READ);
+	await_ok(&t.p, 2, IBV_WC_RDMA_READ);
+	await_ok(&t.p, 3, IBV_WC_SEND);
+	far_await_ok(&t, 1, IBV_WC_RECV, 64);
+	cr_expect_eq(pattern_differs(t.p.a.buf, 20000, 4), -1);
+	cr_expect_eq(pattern_differs(t.p.a.buf + 20000, 20000, 8), -1);
+	trio_close(&t);
+}
+
+/* The initiator is in the process of the queue. */
+CASE_EACH(xrc_far, the_owner_of_the_queue_sends)
+{
+	struct pair_opts o;
+	struct trio t;
+	struct work w;
+	struct done d;
+
+	if (where != TWO_PROCESSES)
+		return;
+	trio_defaults(&o);
+	peer_start(&t.far, TWO_PROCESSES);
+	pair_open_unconnected(&t.p, where, &o);
+	o.a.bytes = 1 << 16;
+	snprintf(o.a.domain, sizeof o.a.domain, "%s", o.b.domain);
+	cr_assert_eq(peer_open(&t.far, &o.a, NULL, &t.ifar), 0);
+	cr_assert_eq(peer_connect(&t.p.peer, &t.ifar), 0);
+	cr_assert_eq(peer_connect(&t.far, &t.p.ib), 0);
+	far_post(&t, 5, ROOM, ROOM);
+	w = far_work(&t, IBV_WR_SEND, 64);
+	w.sge[0] = (struct ibv_sge){ t.ifar.addr, 64, t.ifar.lkey };
+	peer_fill(&t.far, 0, 64, 2);
+	cr_assert_eq(peer_post(&t.far, &w), 0);
+	peer_await(&t.far, SEND_CQ, &d);
+	check_ok("its send", &d, 1, IBV_WC_SEND);
+	far_await_ok(&t, 5, IBV_WC_RECV, 64);
+	cr_expect_eq(peer_differs(&t.far, ROOM, 64, 2), -1);
+	trio_close(&t);
+}
+
+/* ---- no receive ---- */
+
+CASE_EACH(xrc_far, a_receive_that_comes_late)
+{
+	struct trio t;
+	struct work w;
+	struct done d;
+
+	trio_open(&t, where);
+	w = far_work(&t, IBV_WR_SEND_WITH_IMM, 3000);
+	pattern_fill(t.p.a.buf, 3000, 7);
+	must_post(&t.p, &w);
+	end_glance(&t.p.a, SEND_CQ, &d);
+	check_none("nothing is posted", &d);
+	far_post(&t, 3, 0, ROOM);
+	await_ok(&t.p, 1, IBV_WC_SEND);
+	far_await_ok(&t, 3, IBV_WC_RECV, 3000);
+	cr_expect_eq(peer_differs(&t.far, 0, 3000, 7), -1);
+	far_quiet(&t);
+	trio_close(&t);
+}
+
+/* What is behind a request that is refused has not been executed, wherever it goes. */
+CASE_EACH(xrc_far, nothing_overtakes_a_request_without_a_receive)
+{
+	struct trio t;
+	struct work w, r;
+	struct done d;
+
+	trio_open(&t, where);
+	r = pair_recv(&t.p, 4, 0, ROOM);
+	must_recv(&t.p, &r);
+	w = far_work(&t, IBV_WR_SEND, 64);
+	must_post(&t.p, &w);
+	w = pair_work(&t.p, IBV_WR_SEND, 64);
+	w.wr_id = 2;
+	must_post(&t.p, &w);
+	end_glance(&t.p.a, SEND_CQ, &d);
+	check_none("send", &d);
+	peer_glance(&t.p.peer, RECV_CQ, &d);
+	check_none("the target's own queue", &d);
+	far_post(&t, 3, 0, ROOM);
+	await_ok(&t.p, 1, IBV_WC_SEND);
+	await_ok(&t.p, 2, IBV_WC_SEND);
+	far_await_ok(&t, 3, IBV_WC_RECV, 64);
+	await_recv_ok(&t.p, 4, 64);
+	trio_close(&t);
+}
+
+CASE_EACH(xrc_far, no_receive)
+{
+	struct pair_opts o;
+	struct trio t;
+	struct work w;
+
+	trio_defaults(&o);
+	o.a.rnr_retry = 1;
+	trio_open_in(&t, where, &o, NULL);
+	w = far_work(&t, IBV_WR_SEND, 64);
+	must_post(&t.p, &w);
+	await_error(&t.p, 1, IBV_WC_RNR_RETRY_EXC_ERR);
+	cr_expect_eq(peer_target_state(&t.p.peer), IBV_QPS_RTS);
+	trio_close(&t);
+}
+
+/* ---- refusals ---- */
+
+static const struct refusal_row {
+	const char *name;
+	enum ibv_wr_opcode opcode;
+	uint32_t srqn_flip, rkey_flip;
+} refusal_rows[] = {
+	{ "SEND, unknown queue", IBV_WR_SEND, 0x1f, 0 },
+	{ "WRITE, unknown queue", IBV_WR_RDMA_WRITE, 0x1f, 0 },
+	{ "READ, unknown queue", IBV_WR_RDMA_READ, 0x1f, 0 },
+	{ "WRITE, bad rkey", IBV_WR_RDMA_WRITE, 0, 0x3fff0000 },
+	{ "WRITE with immediate, bad rkey", IBV_WR_RDMA_WRITE_WITH_IMM, 0, 0x3fff0000 },
+	{ "READ, bad rkey", IBV_WR_RDMA_READ, 0, 0x3fff0000 },
+	{ "atomic, bad rkey", IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 0x3fff0000 },
+};
+
+CASE_TABLE(xrc_far, refused_requests_end_both_qps, ROWS(refusal_rows))
+{
+	const struct refusal_row *x = &refusal_rows[row];
+	struct trio t;
+	struct work w;
+
+	trio_open(&t, where);
+	far_post(&t, 0, 0, ROOM);
+	w = far_work(&t, x->opcode, 8);
+	w.srqn ^= x->srqn_flip;
+	w.rkey ^= x->rkey_flip;
+	must_post(&t.p, &w);
+	await_error(&t.p, 1, IBV_WC_REM_ACCESS_ERR);
+	cr_expect(peer_event(&t.p.peer, IBV_EVENT_QP_ACCESS_ERR, EVENT_MS), "%s", x->name);
+	cr_expect_eq(peer_target_state(&t.p.peer), IBV_QPS_ERR, "%s", x->name);
+	cr_expect_eq(end_state(&t.p.a), IBV_QPS_ERR, "%s", x->name);
+	far_quiet(&t);			/* the receive stays */
+	trio_close(&t);
+}
+
+/* The target's process has it, and not the queue's. */
+CASE_EACH(xrc_far, a_queue_of_another_domain)
+{
+	struct pair_opts o;
+	struct trio t;
+	char other[72];
+	struct work w;
+
+	trio_defaults(&o);
+	snprintf(other, sizeof other, "%.60s.b", o.b.domain);
+	trio_open_in(&t, where, &o, other);
+	far_post(&t, 0, 0, ROOM);
+	w = far_work(&t, IBV_WR_SEND, 64);
+	must_post(&t.p, &w);
+	await_error(&t.p, 1, IBV_WC_REM_ACCESS_ERR);
+	cr_expect(peer_event(&t.p.peer, IBV_EVENT_QP_ACCESS_ERR, EVENT_MS));
+	far_quiet(&t);
+	trio_close(&t);
+	unlink(other);
+}
+
+CASE_EACH(xrc_far, a_queue_of_a_domain_without_a_file)
+{
+	struct pair_opts o;
+	struct trio t;
+	struct work w;
+
+	trio_defaults(&o);
+	trio_open_in(&t, where, &o, "");
+	far_post(&t, 0, 0, ROOM);
+	w = far_work(&t, IBV_WR_SEND, 64);
+	must_post(&t.p, &w);
+	await_error(&t.p, 1, IBV_WC_REM_ACCESS_ERR);
+	far_quiet(&t);
+	trio_close(&t);
+}
+
+CASE_EACH(xrc_far, a_message_longer_than_its_receive)
+{
+	struct trio t;
+	struct work w;
+	struct done d;
+
+	trio_open(&t, where);
+	far_post(&t, 0, 0, 63);
+	w = far_work(&t, IBV_WR_SEND, 64);
+	must_post(&t.p, &w);
+	await_error(&t.p, 1, IBV_WC_REM_INV_REQ_ERR);
+	peer_await(&t.far, RECV_CQ, &d);
+	check_error("receive", &d, 0, IBV_WC_LOC_LEN_ERR, t.p.ib.target_qpn, -1, 0);
+	cr_expect_eq(peer_target_state(&t.p.peer), IBV_QPS_ERR);
+	trio_close(&t);
+}
+
+CASE_EACH(xrc_far, a_receive_with_a_bad_key)
+{
+	struct work w, r = { .wr_id = 6, .sge_count = 1 };
+	struct trio t;
+	struct done d;
+
+	trio_open(&t, where);
+	r.sge[0] = (struct ibv_sge){ t.ifar.addr, 64, t.ifar.lkey ^ 0x3fff0000 };
+	cr_assert_eq(peer_post_recv(&t.far, &r), 0);
+	w = far_work(&t, IBV_WR_SEND, 64);
+	must_post(&t.p, &w);
+	await_error(&t.p, 1, IBV_WC_REM_OP_ERR);
+	peer_await(&t.far, RECV_CQ, &d);
+	check_error("receive", &d, 6, IBV_WC_LOC_PROT_ERR, t.p.ib.target_qpn, -1, 0);
+	trio_close(&t);
+}
+
+/* The next message to a queue that is not concerned goes through another target. */
+CASE_EACH(xrc_far, the_queue_is_destroyed)
+{
+	struct trio t;
+	struct work w;
+
+	trio_open(&t, where);
+	far_post(&t, 0, 0, ROOM);
+	far_post(&t, 1, 0, ROOM);
+	w = far_work(&t, IBV_WR_SEND, 64);
+	must_post(&t.p, &w);
+	await_ok(&t.p, 1, IBV_WC_SEND);
+	far_await_ok(&t, 0, IBV_WC_RECV, 64);
+	cr_assert_eq(peer_srq_destroy(&t.far), 0);
+	must_post(&t.p, &w);
+	await_error(&t.p, 1, IBV_WC_REM_ACCESS_ERR);
+	trio_close(&t);
+}
+
+/* ---- death ---- */
+
+/* Not before all of its threads have. */
+static void stop(struct peer *p)
+{
+	int status;
+
+	cr_assert_eq(kill(p->pid, SIGSTOP), 0);
+	cr_assert_eq(waitpid(p->pid, &status, WUNTRACED), p->pid);
+	cr_assert(WIFSTOPPED(status));
+}
+
+static void end_by_kill(struct peer *p)
+{
+	int status;
+
+	cr_assert_eq(kill(p->pid, SIGKILL), 0);
+	cr_assert_eq(waitpid(p->pid, &status, 0), p->pid);
+	close(p->socket);
+}
+
+/* Its queue is gone with it. */
+CASE_EACH(xrc_far, the_owner_of_the_queue_is_killed)
+{
+	struct pair_opts o;
+	struct trio t;
+	struct work w;
+
+	trio_defaults(&o);
+	o.a.timeout = 0;			/* only an answer ends the request */
+	trio_open_in(&t, where, &o, NULL);
+	far_post(&t, 0, 0, ROOM);
+	w = far_work(&t, IBV_WR_SEND, 64);
+	must_post(&t.p, &w);
+	await_ok(&t.p, 1, IBV_WC_SEND);
+	end_by_kill(&t.far);
+	must_post(&t.p, &w);
+	await_error(&t.p, 1, IBV_WC_REM_ACCESS_ERR);
+	cr_expect(peer_event(&t.p.peer, IBV_EVENT_QP_ACCESS_ERR, EVENT_MS));
+	trio_end(&t);
+}
+
+/* While a request waits there. */
+CASE_EACH(xrc_far, the_owner_is_killed_with_a_request)
+{
+	struct pair_opts o;
+	struct trio t;
+	struct work w, r;
+	struct done d;
+
+	trio_defaults(&o);
+	o.a.timeout = 0;
+	trio_open_in(&t, where, &o, NULL);
+	far_post(&t, 0, 0, ROOM);
+	r = pair_recv(&t.p, 4, 0, ROOM);
+	must_recv(&t.p, &r);
+	stop(&t.far);
+	w = far_work(&t, IBV_WR_SEND, 64);
+	must_post(&t.p, &w);
+	w = pair_work(&t.p, IBV_WR_SEND, 64);
+	w.wr_id = 2;
+	must_post(&t.p, &w);
+	end_glance(&t.p.a, SEND_CQ, &d);
+	check_none("the owner is stopped", &d);
+	end_by_kill(&t.far);
+	await_error(&t.p, 1, IBV_WC_REM_ACCESS_ERR);
+	await_error(&t.p, 2, IBV_WC_WR_FLUSH_ERR);
+	peer_glance(&t.p.peer, RECV_CQ, &d);
+	check_none("what was behind it", &d);
+	trio_end(&t);
+}
+
+/* A stopped owner is late, and nothing is lost. */
+CASE_EACH(xrc_far, the_owner_is_stopped_for_a_while)
+{
+	struct pair_opts o;
+	struct trio t;
+	struct work w;
+	struct done d;
+
+	trio_defaults(&o);
+	o.a.timeout = 18;
+	trio_open_in(&t, where, &o, NULL);
+	far_post(&t, 0, 0, ROOM);
+	stop(&t.far);
+	w = far_work(&t, IBV_WR_SEND, 64);
+	must_post(&t.p, &w);
+	end_glance(&t.p.a, SEND_CQ, &d);
+	check_none("the owner is stopped", &d);
+	cr_assert_eq(kill(t.far.pid, SIGCONT), 0);
+	await_ok(&t.p, 1, IBV_WC_SEND);
+	far_await_ok(&t, 0, IBV_WC_RECV, 64);
+	far_quiet(&t);
+	trio_close(&t);
+}
+
+/* The target ends with its process; the queue serves others. */
+CASE_EACH(xrc_far, the_owner_of_the_target_is_killed)
+{
+	struct pair_opts o;
+	struct trio t;
+	struct work w;
+	struct done d;
+
+	if (where != TWO_PROCESSES)
+		return;
+	trio_defaults(&o);
+	o.a.timeout = 10;
+	o.a.retry = 1;
+	trio_open_in(&t, where, &o, NULL);
+	far_post(&t, 0, 0, ROOM);
+	far_post(&t, 1, 0, ROOM);
+	w = far_work(&t, IBV_WR_SEND, 64);
+	must_post(&t.p, &w);
+	await_ok(&t.p, 1, IBV_WC_SEND);
+	far_await_ok(&t, 0, IBV_WC_RECV, 64);
+	end_by_kill(&t.p.peer);
+	must_post(&t.p, &w);
+	await_error(&t.p, 1, IBV_WC_RETRY_EXC_ERR);
+	/* through its own target now */
+	cr_assert_eq(end_to(&t.p.a, IBV_QPS_RESET), 0);
+	cr_assert_eq(end_target_to(&t.p.a, IBV_QPS_RESET), 0);
+	cr_assert_eq(end_connect(&t.p.a, &t.ifar), 0);
+	cr_assert_eq(peer_connect(&t.far, &t.p.ia), 0);
+	must_post(&t.p, &w);
+	await_ok(&t.p, 1, IBV_WC_SEND);
+	peer_await(&t.far, RECV_CQ, &d);
+	check_ok("through its own target", &d, 1, IBV_WC_RECV);
+	peer_stop(&t.far);
+	end_close(&t.p.a);
+	unlink(o.b.domain);
+}
+
+/* ---- the target fails in the middle of a message ---- */
+
+CASE_EACH(xrc_far, the_target_fails_within_a_message)
+{
+	enum { BYTES = 700001 };
+	struct pair_opts o;
+	struct trio t;
+	struct work w;
+	struct done d;
+
+	trio_defaults(&o);
+	o.a.bytes = 1 << 20;
+	o.a.timeout = 10;
+	o.a.retry = 1;
+	trio_open_in(&t, where, &o, NULL);
+	far_post(&t, 0, 0, 400000);
+	w = far_work(&t, IBV_WR_SEND, BYTES);
+	must_post(&t.p, &w);
+	await_error(&t.p, 1, IBV_WC_REM_INV_REQ_ERR);
+	peer_await(&t.far, RECV_CQ, &d);
+	check_error("the rest did not fit", &d, 0, IBV_WC_LOC_LEN_ERR, t.p.ib.target_qpn, -1, 0);
+	far_quiet(&t);
+	trio_close(&t);
+}
