@@ -109,13 +109,18 @@ static void coarse_clock_begin(struct emu_dev *dev)
 	dev->coarse_lag_ns = 2 * (uint64_t)step.tv_nsec;
 }
 
-/* Before there is a QP, nothing can happen that needs the NIC thread. */
-static int lease_qpns(void *ctx)
+/* Before there is a QP, or a queue that QPs of other processes deliver to, nothing can happen that
+ * needs the NIC thread. */
+static int lease_served(struct emu_function *f, enum fabric_space space)
 {
-	struct emu_function *f = ctx;
 	int error = complain("start", "thread", engine_nic_start(f->engine));
 
-	return error ? error : fabric_lease(f->fabric, FABRIC_QPN);
+	return error ? error : fabric_lease(f->fabric, space);
+}
+
+static int lease_qpns(void *ctx)
+{
+	return lease_served(ctx, FABRIC_QPN);
 }
 
 static int lease_keys(void *ctx)
@@ -125,7 +130,7 @@ static int lease_keys(void *ctx)
 
 static int lease_srqns(void *ctx)
 {
-	return fabric_lease(((struct emu_function *)ctx)->fabric, FABRIC_SRQN);
+	return lease_served(ctx, FABRIC_SRQN);
 }
 
 /* In the words of ibv_open_xrcd(). */

@@ -8,9 +8,11 @@
  * Rules: api-inventory XRC-1, XRC-3; IBTA volume 1, annex A14.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "harness/check.h"
@@ -276,6 +278,59 @@ CASE_EACH(xrc_far, reads_and_sends_to_both)
 	cr_expect_eq(pattern_differs(t.p.a.buf, 20000, 4), -1);
 	cr_expect_eq(pattern_differs(t.p.a.buf + 20000, 20000, 8), -1);
 	trio_close(&t);
+}
+
+/* A process that has nothing but the queue, and makes no call. */
+static void serve_idly(int out, const char *domain)
+{
+	static uint8_t room[ROOM];
+	struct ibv_xrcd_init_attr init = { .fd = open(domain, O_RDWR | O_CREAT, 0600),
+		.oflags = O_CREAT, .comp_mask = 3 };
+	struct ibv_context *context = device_open();
+	struct ibv_srq_init_attr_ex queue = { .attr = { .max_wr = 8, .max_sge = 1 },
+		.srq_type = IBV_SRQT_XRC, .pd = ibv_alloc_pd(context),
+		.cq = ibv_create_cq(context, 8, NULL, NULL, 0),
+		.xrcd = ibv_open_xrcd(context, &init),
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_XRCD |
+			     IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_PD };
+	struct ibv_srq *srq = ibv_create_srq_ex(context, &queue);
+	struct ibv_mr *mr = ibv_reg_mr(queue.pd, room, ROOM, IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_sge sge = { (uintptr_t)room, ROOM, mr->lkey };
+	struct ibv_recv_wr *bad, wr = { .sg_list = &sge, .num_sge = 1 };
+	uint32_t number = 0;
+
+	if (!ibv_post_srq_recv(srq, &wr, &bad))
+		ibv_get_srq_num(srq, &number);
+	if (write(out, &number, sizeof number) != sizeof number)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+CASE_EACH(xrc_far, an_idle_process_receives)
+{
+	struct pair_opts o;
+	struct pair p;
+	struct work w;
+	int pipes[2];
+	pid_t pid;
+
+	trio_defaults(&o);
+	cr_assert_eq(pipe(pipes), 0);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		serve_idly(pipes[1], o.b.domain);
+	}
+	pair_open(&p, where, &o);
+	w = pair_work(&p, IBV_WR_SEND, 64);
+	cr_assert_eq(read(pipes[0], &w.srqn, sizeof w.srqn), (ssize_t)sizeof w.srqn);
+	must_post(&p, &w);
+	await_ok(&p, 1, IBV_WC_SEND);
+	kill(pid, SIGKILL);
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+	pair_close(&p);
+	unlink(o.b.domain);
 }
 
 /* The initiator is in the process of the queue. */

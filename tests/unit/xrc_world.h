@@ -166,6 +166,7 @@ static inline struct xrc xrc_new(void)
 static inline void request(struct xrc *x, uint8_t opcode, uint32_t srqn, uint32_t bytes,
 			   uint32_t rkey)
 {
+	uint8_t *to = x->remote ? x->remote : x->w->b.data;
 	struct side *s = &x->w->a;
 	uint8_t *at = side_block(s, s->posted_blocks), *end = at + 32;
 	struct mlx5_ctrl c = { 0 };
@@ -177,7 +178,7 @@ static inline void request(struct xrc *x, uint8_t opcode, uint32_t srqn, uint32_
 	if (opcode != SEND) {
 		struct mlx5_raddr remote = { 0 };
 
-		mlx5_raddr_set_remote_addr(&remote, (uintptr_t)(x->remote ? x->remote : x->w->b.data));
+		mlx5_raddr_set_remote_addr(&remote, (uintptr_t)to);
 		mlx5_raddr_set_rkey(&remote, rkey);
 		memcpy(end, &remote, sizeof remote);
 		end += 16;
