@@ -297,6 +297,7 @@ static void function_destroy(struct emu_function *f)
 {
 	if (f->engine) {
 		engine_nic_stop(f->engine);
+		engine_far_abandon(f->engine);
 		engine_destroy(f->engine);
 	}
 	guests_free(&f->dev);

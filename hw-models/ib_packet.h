@@ -31,9 +31,9 @@ enum ib_rc_opcode {
 	/* Ours: nobody has published how these travel.  The payload is two masks of 8 bytes, in
 	 * host order; dma_bytes is the size of the operands.  They stay inside of a fabric. */
 	RC_MASKED_COMPARE_SWAP = 0x1e, RC_MASKED_FETCH_ADD = 0x1f,
-	/* Of IB_RELAY only: a piece of a READ's answer is wanted; the target QP has failed, and
-	 * what its message holds is to be flushed. */
-	RELAY_FETCH = 0x1c, RELAY_END = 0x1d,
+	/* Of IB_RELAY only: between a target QP and a handle of it elsewhere; a piece of a READ's
+	 * answer is wanted; the target has failed, and what its message holds is to be flushed. */
+	RELAY_HANDLE = 0x1b, RELAY_FETCH = 0x1c, RELAY_END = 0x1d,
 };
 
 /* BTH opcode: transport [7:5], operation [4:0].  UC, UD and XRC have the operations of RC, as far
@@ -56,6 +56,13 @@ static inline bool ib_is_answer(uint8_t opcode)
 	uint8_t operation = ib_operation(opcode);
 
 	return operation >= RC_READ_RESPONSE_FIRST && operation <= RC_ATOMIC_ACKNOWLEDGE;
+}
+
+/* Goes to the owner of a receive queue, and not of a QP. */
+static inline bool ib_is_for_queue(uint8_t opcode)
+{
+	return (opcode & IB_TRANSPORT_MASK) == IB_RELAY && !ib_is_answer(opcode) &&
+	       ib_operation(opcode) != RELAY_HANDLE;
 }
 
 static inline bool ib_is_masked_atomic(uint8_t operation)

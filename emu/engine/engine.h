@@ -11,7 +11,7 @@
 #define EMU_ENGINE_ENGINE_H
 #include <stdbool.h>
 #include <stdint.h>
-#include "emu/obj/obj.h"
+#include "emu/obj/xrcd.h"
 
 struct share;
 struct wire;
@@ -42,6 +42,15 @@ void engine_cq_arm(struct engine *e, struct emu_cq *cq);
 /* Lock held.  Events of a CQ wait for @count completions, but no longer than @period_us; 0 of
  * either: for none. */
 void engine_cq_moderate(struct engine *e, struct emu_cq *cq, uint32_t count, uint32_t period_us);
+/* Lock held.  @qp stands for a target QP of another process, which is asked to do this.  What it
+ * answers; or -ESRCH there is none any more; -ETIMEDOUT its process is stopped. */
+int engine_far_ask(struct engine *e, struct emu_qp *qp, enum far_op op,
+		   const struct qp_attr *attr, uint32_t mask);
+/* Lock held.  A handle of this target is gone: if the others are elsewhere, see to their deaths.
+ * It may be destroyed then. */
+void engine_far_watch(struct engine *e, struct emu_qp *qp);
+/* No thread runs.  The function ends, and with it the targets that have handles elsewhere. */
+void engine_far_abandon(struct engine *e);
 /* Lock held.  The CQ is about to go away. */
 void engine_cq_forget(struct engine *e, struct emu_cq *cq);
 

@@ -120,6 +120,10 @@ void relay_arrive(struct engine *e, const struct ib_packet *p);
 /* It is time to see whether who is being waited for is there at all. */
 void relay_look(struct engine *e, struct emu_qp *qp, uint64_t now_ns);
 
+/* far.c: between an XRC target QP and its handles in other processes */
+void far_arrive(struct engine *e, const struct ib_packet *p);
+void far_look(struct engine *e, struct emu_qp *qp, uint64_t now_ns);
+
 /* page.c */
 void pages_scan(struct engine *e);
 void look_outside(struct engine *e);		/* the clock, and who set the port */

@@ -85,6 +85,8 @@ void relay_arrive(struct engine *e, const struct ib_packet *p)
 	e->progress++;
 	if (!has_gid(e->dev, p->dgid))
 		dropped(e, p, WHY_PACKET_DGID);
+	else if (ib_operation(p->opcode) == RELAY_HANDLE)
+		far_arrive(e, p);
 	else if (ib_is_answer(p->opcode))
 		outcome_arrives(e, p);
 	else
@@ -93,15 +95,18 @@ void relay_arrive(struct engine *e, const struct ib_packet *p)
 
 void relay_look(struct engine *e, struct emu_qp *qp, uint64_t now_ns)
 {
-	uint32_t srqn = xrc_relay_awaits(qp);
+	struct ib_packet p = { .opcode = IB_RELAY, .extra.srqn = xrc_relay_awaits(qp) };
 
 	qp->req.deadline_ns = 0;
-	if (!srqn)
+	if (!p.extra.srqn) {
+		far_look(e, qp, now_ns);
 		return;
-	if (e->wire->ops->lives(e->wire, srqn)) {
+	}
+	if (e->wire->ops->lives(e->wire, &p)) {
 		timer_start(e, qp, now_ns + LOOK_NS);
 		return;
 	}
 	xrc_relay_lost(&e->tp, qp, NULL);
+	far_look(e, qp, now_ns);
 	engine_qp_kick(e, qp);
 }

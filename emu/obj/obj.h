@@ -32,6 +32,7 @@ struct hw_work;
 struct xrc_domain;
 struct emu_qp_open;
 struct guests;
+struct xrc_far;
 
 enum obj_type {
 	OBJ_NONE, OBJ_PD, OBJ_MR, OBJ_CHANNEL, OBJ_CQ, OBJ_QP, OBJ_UAR, OBJ_ASYNC,
@@ -397,7 +398,7 @@ struct emu_qp {
 		struct dct *dct;
 		struct dcr *dcr;
 		struct relay *relay;
-		struct guest *guest;
+		struct xrc_far *far;
 	};
 	struct rc_answers answers;
 	/* engine */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "emu/obj/event_desc.h"
 #include "emu/obj/obj.h"
+#include "hw-models/ib_packet.h"
 
 #define PORT_NUMBER 1
 
@@ -23,6 +24,20 @@ void port_pkey_apply(struct emu_qp *qp)
 {
 	qp->pkey = qp->dev->port.pkey[qp->attr.pkey_index % PORT_PKEYS_MAX];
 	qp->resp->pkey = qp->pkey;
+}
+
+void port_address(const struct emu_dev *dev, uint8_t gid[16])
+{
+	static const uint8_t none[16];
+	unsigned i = 0;
+
+	memset(gid, 0, 16);
+	while (i < dev->gid_count && !memcmp(dev->gid[i].raw, none, sizeof none))
+		i++;
+	if (dev->lid)
+		ib_lid_as_gid(dev->lid, gid);
+	else if (i < dev->gid_count)
+		memcpy(gid, dev->gid[i].raw, 16);
 }
 
 void device_event(struct emu_dev *dev, unsigned port, uint32_t type)

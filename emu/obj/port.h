@@ -45,6 +45,9 @@ void port_change(struct emu_dev *dev, const struct port_change *to, bool is_told
 /* An event that is no object's, about a port or (0) about all of the device. */
 void device_event(struct emu_dev *dev, unsigned port, uint32_t type);
 
+/* One by which the port can be reached; all 0: it has none. */
+void port_address(const struct emu_dev *dev, uint8_t gid[16]);
+
 /* The QP's partition is the one at its index of the table. */
 void port_pkey_apply(struct emu_qp *qp);
 #endif

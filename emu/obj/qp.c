@@ -49,6 +49,7 @@ const struct qp_parts qp_parts[QPT_COUNT] = {
 	[QPT_DCT] = { true, true, true, false },
 	[QPT_DCR] = { true, true, true, false },
 	[QPT_XRC_GUEST] = { false, false, false, true },
+	[QPT_XRC_FAR] = { false, false, false, true },
 };
 
 static bool parts_fit(const struct qp_init *init)
@@ -71,7 +72,7 @@ static bool values_fit(const struct hw_profile *profile, const struct qp_init *i
 /* Targets have no queue of their own, and libmlx5 gives them no record. */
 static bool has_record(const struct qp_init *init)
 {
-	return init->type != QPT_DCT && init->type != QPT_XRC_TGT;
+	return init->type != QPT_DCT && !init->xrc_domain;
 }
 
 static uint64_t rq_bytes(const struct qp_init *init)

@@ -85,6 +85,8 @@ void relay_reset(struct emu_qp *qp)
 
 void relay_detach(struct emu_qp *qp)
 {
+	if (qp->type == QPT_XRC_FAR)
+		free(qp->far);
 	if (qp->type != QPT_XRC_TGT)
 		return;
 	relay_reset(qp);

@@ -123,25 +123,20 @@ int xrcd_close(struct emu_dev *dev, struct emu_xrcd *xrcd)
 
 static void count_user(struct emu_qp_open *open, int change)
 {
-	open->xrcd->obj.users += change;
+	if (open->xrcd)
+		open->xrcd->obj.users += change;
 	if (open->async)
 		channel_obj(open->async)->users += change;
 }
 
-int qp_open(struct emu_dev *dev, struct emu_qp *qp, const struct qp_open_init *init,
-	    struct emu_qp_open **out)
+static struct emu_qp_open *open_add(struct emu_dev *dev, struct emu_qp *qp,
+				    const struct qp_open_init *init)
 {
-	struct emu_qp_open *open;
+	struct emu_qp_open *open = calloc(1, sizeof *open);
 
-	if (!qp || qp->type != QPT_XRC_TGT || qp->xrc_domain != init->xrcd->domain) {
-		dev_why(dev, .why = WHY_CMD_VALUE, .side = WHY_SIDE_COMMAND,
-			.qpn = qp ? qp->qpn : 0, .found = init->xrcd->domain->name);
-		return -EINVAL;
-	}
-	open = calloc(1, sizeof *open);
 	if (!open) {
 		dev_why(dev, .why = WHY_CMD_LIMIT, .side = WHY_SIDE_COMMAND);
-		return -ENOMEM;
+		return NULL;
 	}
 	open->obj.type = OBJ_QP_OPEN;
 	open->qp = qp;
@@ -151,27 +146,110 @@ int qp_open(struct emu_dev *dev, struct emu_qp *qp, const struct qp_open_init *i
 	open->next = qp->opens;
 	qp->opens = open;
 	count_user(open, 1);
-	*out = open;
-	return 0;
+	return open;
+}
+
+static bool can_be_opened(const struct emu_qp *qp)
+{
+	return qp && (qp->type == QPT_XRC_TGT || qp->type == QPT_XRC_FAR);
+}
+
+int qp_open(struct emu_dev *dev, struct emu_qp *qp, const struct qp_open_init *init,
+	    struct emu_qp_open **out)
+{
+	if (!can_be_opened(qp) || qp->xrc_domain != init->xrcd->domain) {
+		dev_why(dev, .why = WHY_CMD_VALUE, .side = WHY_SIDE_COMMAND,
+			.qpn = qp ? qp->qpn : 0, .found = init->xrcd->domain->name);
+		return -EINVAL;
+	}
+	*out = open_add(dev, qp, init);
+	return *out ? 0 : -ENOMEM;
 }
 
 bool qp_open_close(struct emu_qp_open *open, uint32_t *events_out)
 {
 	struct emu_qp *qp = open->qp;
 	struct emu_qp_open **at = &qp->opens;
+	bool is_last;
 
 	while (*at != open)
 		at = &(*at)->next;
 	*at = open->next;
+	is_last = !qp->opens;
 	*events_out = open->async ? channel_forget(open->async, open) : 0;
 	count_user(open, -1);
+	if (!open->xrcd)
+		domain_close(qp->dev, qp->xrc_domain);
 	free(open);
-	return !qp->opens;
+	return is_last;
 }
 
+/* --- handles of QPs of other processes --- */
+
+int qp_far_create(struct emu_dev *dev, struct emu_xrcd *xrcd, uint32_t target_qpn,
+		  struct emu_qp **out)
+{
+	const struct qp_init init = { .type = QPT_XRC_FAR, .xrc_domain = xrcd->domain };
+	uint32_t events;
+	int rc = qp_create(dev, &init, out);
+
+	if (rc)
+		return rc;
+	(*out)->far = calloc(1, sizeof *(*out)->far);
+	if (!(*out)->far) {
+		qp_destroy(dev, *out, &events);
+		return -ENOMEM;
+	}
+	(*out)->far->target_qpn = target_qpn;
+	(*out)->far->turn = dev->now_ns();
+	return 0;
+}
+
+struct emu_qp_open *qp_open_far_find(const struct emu_qp *qp, uint32_t far_qpn)
+{
+	struct emu_qp_open *open = qp->opens;
+
+	while (open && (open->xrcd || open->far_qpn != far_qpn))
+		open = open->next;
+	return open;
+}
+
+int qp_open_far(struct emu_dev *dev, struct emu_qp *qp, uint32_t far_qpn,
+		struct emu_qp_open **out)
+{
+	const struct qp_open_init nobody_here = { 0 };
+	unsigned count = 0;
+
+	for (const struct emu_qp_open *open = qp->opens; open; open = open->next)
+		count++;
+	*out = count < QP_FAR_OPENS_MAX ? open_add(dev, qp, &nobody_here) : NULL;
+	if (!*out)
+		return -ENOMEM;
+	(*out)->far_qpn = far_qpn;
+	qp->xrc_domain->opens++;
+	return 0;
+}
+
+bool qp_is_orphan(const struct emu_qp *qp)
+{
+	const struct emu_qp_open *open = qp->opens;
+
+	while (open && !open->xrcd)
+		open = open->next;
+	return !open && qp->opens;
+}
+
+#define EVENT_BITS	32
+
+/* Those elsewhere hear of it by a packet: see transport/xrc_far.c. */
 void qp_event(struct emu_qp *qp, uint32_t type)
 {
 	event_async_push(qp->async, qp, qp->user_handle, type);
-	for (struct emu_qp_open *open = qp->opens; open; open = open->next)
+	for (struct emu_qp_open *open = qp->opens; open; open = open->next) {
 		event_async_push(open->async, open, open->user_handle, type);
+		if (open->xrcd || type >= EVENT_BITS)
+			continue;
+		open->far_events |= 1u << type;
+		qp->work |= QP_WORK_RELAY;
+	}
 }

@@ -65,8 +65,11 @@ static const struct transport dcr = {
 	.respond = { dcr_next, rc_resp_sent, rc_resp_unreadable },
 };
 
+/* Commands only: the target is elsewhere. */
+static const struct transport xrc_far = { .name = "XRC", .hw = HW_XRC, .bth = IB_RELAY };
+
 const struct transport *const transports[QPT_COUNT] = {
 	[QPT_RC] = &rc, [QPT_UC] = &uc, [QPT_UD] = &ud, [QPT_XRC_INI] = &xrc_ini,
 	[QPT_XRC_TGT] = &xrc_tgt, [QPT_DCI] = &dci, [QPT_DCT] = &dct, [QPT_DCR] = &dcr,
-	[QPT_XRC_GUEST] = &xrc_guest,
+	[QPT_XRC_GUEST] = &xrc_guest, [QPT_XRC_FAR] = &xrc_far,
 };

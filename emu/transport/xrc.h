@@ -46,4 +46,31 @@ int xrc_guest_next(struct tp *tp, struct emu_qp *qp, uint32_t bytes_max, struct 
 void xrc_guest_missing(const struct ib_packet *p, struct ib_packet *out);
 void xrc_guest_sent(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p);
 void xrc_guest_unreadable(struct tp *tp, struct emu_qp *qp);
+
+/*
+ * Handles of a target QP in other processes.  Questions and answers are payloads of RELAY_HANDLE
+ * packets; without a payload imm is an event.
+ */
+struct far_ask {
+	uint32_t op;			/* enum far_op */
+	uint32_t mask;
+	struct qp_attr attr;
+};
+
+struct far_tell {
+	int32_t rc;			/* of the question */
+	uint32_t state;
+	struct qp_attr attr;
+};
+
+/* A question to @qp, which may be NULL, or no target.  True: its last handle is gone; the caller
+ * destroys it. */
+bool xrc_far_asked(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p,
+		   struct far_tell *out);
+/* An event that a handle elsewhere has yet to hear of. */
+bool xrc_far_event_next(struct emu_qp *qp, struct ib_packet *out);
+void xrc_far_event_sent(struct emu_qp *qp, const struct ib_packet *p);
+/* The question in @ask, of this turn. */
+void xrc_far_ask(struct emu_qp *qp, const struct iovec *ask, struct ib_packet *out);
+void xrc_far_told(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p);
 #endif

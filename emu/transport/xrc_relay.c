@@ -114,6 +114,8 @@ int xrc_relay_next(struct tp *tp, struct emu_qp *qp, uint32_t bytes_max, struct 
 {
 	struct relay *relay = qp->relay;
 
+	if (xrc_far_event_next(qp, out))
+		return 1;
 	if (relay && relay->must_end) {
 		end_describe(qp, out);
 		return 1;
@@ -134,7 +136,9 @@ void xrc_relay_sent(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p)
 	struct relay *relay = qp->relay;
 
 	(void)tp;
-	if (ib_operation(p->opcode) == RELAY_END) {
+	if (ib_operation(p->opcode) == RELAY_HANDLE) {
+		xrc_far_event_sent(qp, p);
+	} else if (ib_operation(p->opcode) == RELAY_END) {
 		relay->must_end = false;
 	} else if (ib_operation(p->opcode) == RELAY_FETCH) {
 		relay->wants_fetch = false;
@@ -211,6 +215,10 @@ void xrc_relay_lost(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p)
 	struct relay *relay = qp->relay;
 	uint8_t op = p ? ib_operation(p->opcode) : 0;
 
+	if (op == RELAY_HANDLE) {
+		xrc_far_event_sent(qp, p);
+		return;
+	}
 	relay->must_end = false;
 	if (p ? op == RELAY_FETCH : relay->is_fetching) {
 		relay->wants_fetch = false;

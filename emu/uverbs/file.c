@@ -318,8 +318,12 @@ void file_qp_open_close(struct uv_file *file, struct emu_qp_open *open, uint32_t
 	uint32_t events;
 	int ret;
 
-	if (!qp_open_close(open, events_out))
+	if (!qp_open_close(open, events_out)) {
+		engine_far_watch(file->dev->engine, qp);
 		return;
+	}
+	if (qp->type == QPT_XRC_FAR)
+		engine_far_ask(file->dev->engine, qp, FAR_CLOSE, NULL, 0);
 	engine_qp_forget(file->dev->engine, qp);
 	ret = qp_destroy(file->dev, qp, &events);
 	assert(!ret);

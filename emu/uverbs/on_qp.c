@@ -324,7 +324,17 @@ static struct qp_attr attr_read(const struct ib_uverbs_modify_qp *ask)
 static const uint32_t ignored_attrs[QPT_COUNT] = {
 	[QPT_XRC_INI] = A_MAX_DEST_RD | A_MIN_RNR,
 	[QPT_XRC_TGT] = A_MAX_RD | A_RETRY | A_RNR,
+	[QPT_XRC_FAR] = A_MAX_RD | A_RETRY | A_RNR,
 };
+
+/* Of the process that has the target QP.  If it is gone, so is the QP. */
+static int far_ask(struct uv_call *call, struct emu_qp *qp, enum far_op op,
+		   const struct qp_attr *attr, uint32_t mask)
+{
+	int ret = engine_far_ask(call->engine, qp, op, attr, mask);
+
+	return ret == -ESRCH ? uv_refuse(call, WHY_CMD_HANDLE, -EIO) : ret;
+}
 
 /* @room: for the driver's part of the answer. */
 static int modify(struct uv_call *call, const struct qp_attr *attr, uint32_t mask, uint32_t known,
@@ -337,9 +347,12 @@ static int modify(struct uv_call *call, const struct qp_attr *attr, uint32_t mas
 		return uv_refuse(call, WHY_MODIFY_MASK, -EOPNOTSUPP);
 	if (mask & A_QKEY && attr->qkey & QKEY_CONTROLLED && !has_net_raw())
 		return uv_refuse(call, WHY_CMD_CAPABILITY, -EPERM);
+	mask &= ~ignored_attrs[qp->type];
+	if (qp->type == QPT_XRC_FAR)
+		return far_ask(call, qp, FAR_MODIFY, attr, mask);
 	ret = dc_modify_check(call, qp, attr, mask, room);
 	if (!ret)
-		ret = qp_modify(call->dev, qp, attr, mask & ~ignored_attrs[qp->type]);
+		ret = qp_modify(call->dev, qp, attr, mask);
 	if (!ret)
 		engine_qp_kick(call->engine, qp);
 	return ret;
@@ -397,7 +410,7 @@ static void path_write(struct ib_uverbs_qp_dest *to, const struct qp_path *path)
 	memcpy(to->dgid, path->dgid, sizeof to->dgid);
 }
 
-int on_query_qp(struct uv_call *call)
+static int query(struct uv_call *call)
 {
 	const struct ib_uverbs_query_qp *ask = uv_in(call, UVERBS_ATTR_CORE_IN);
 	const struct emu_qp *qp = uv_qp(call, UV_QP);
@@ -423,6 +436,14 @@ int on_query_qp(struct uv_call *call)
 	path_write(&reply.alt_dest, &a->alt_path);
 	uv_put(call, UVERBS_ATTR_CORE_OUT, &reply, sizeof reply);
 	return 0;
+}
+
+int on_query_qp(struct uv_call *call)
+{
+	struct emu_qp *qp = uv_qp(call, UV_QP);
+	int ret = qp->type == QPT_XRC_FAR ? far_ask(call, qp, FAR_QUERY, NULL, 0) : 0;
+
+	return ret ? ret : query(call);
 }
 
 /* --- destroy --- */

@@ -7,6 +7,7 @@
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
 #include <sys/stat.h>
+#include "emu/engine/engine.h"
 #include "emu/uverbs/file.h"
 #include "emu/uverbs/handlers.h"
 
@@ -53,6 +54,34 @@ int on_close_xrcd_legacy(struct uv_call *call)
 	return xrcd_close(call->dev, uv_xrcd(call, UV_XRCD));
 }
 
+/* A number of another process: its target QP is asked, and has a handle here then. */
+static int open_far(struct uv_call *call, uint32_t qpn, const struct qp_open_init *init,
+		    struct emu_qp_open **out)
+{
+	struct emu_qp *qp;
+	uint32_t events;
+	int ret = qp_far_create(call->dev, init->xrcd, qpn, &qp);
+
+	if (ret)
+		return ret;
+	ret = engine_far_ask(call->engine, qp, FAR_OPEN, NULL, 0);
+	if (ret == -ESRCH)
+		ret = uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
+	if (!ret)
+		ret = qp_open(call->dev, qp, init, out);
+	if (!ret)
+		return 0;
+	engine_qp_forget(call->engine, qp);
+	qp_destroy(call->dev, qp, &events);
+	return ret;
+}
+
+static bool is_elsewhere(const struct emu_dev *dev, uint32_t qpn, const struct emu_xrcd *xrcd)
+{
+	return xrcd->domain->token >= 0 && !(qpn >> NUMBER_BITS) &&
+	       !dev->qpns.block[qpn >> NUMBER_BLOCK_BITS];
+}
+
 int on_open_qp(struct uv_call *call)
 {
 	const struct ib_uverbs_open_qp *ask = uv_in(call, UVERBS_ATTR_CORE_IN);
@@ -62,11 +91,18 @@ int on_open_qp(struct uv_call *call)
 		.user_handle = ask->user_handle,
 	};
 	struct emu_qp_open *open;
+	struct emu_qp *qp;
 	int ret;
 
 	if (ask->qp_type != IB_UVERBS_QPT_XRC_TGT)
 		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
-	ret = qp_open(call->dev, qp_find(call->dev, ask->qpn), &init, &open);
+	qp = qp_find(call->dev, ask->qpn);
+	if (qp && qp->type != QPT_XRC_TGT)
+		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
+	if (is_elsewhere(call->dev, ask->qpn, init.xrcd))
+		ret = open_far(call, ask->qpn, &init, &open);
+	else
+		ret = qp_open(call->dev, qp, &init, &open);
 	if (ret)
 		return ret;
 	call->created = &open->obj;

@@ -53,8 +53,8 @@ struct wire_ops {
 	/* The peer lives and runs but has not taken what we sent it: late, not lost. */
 	bool (*is_late)(struct wire *w, uint32_t dest_qpn);
 
-	/* The process of this receive queue has not died, as far as can be known. */
-	bool (*lives)(struct wire *w, uint32_t srqn);
+	/* The process that such a packet goes to has not died, as far as can be known. */
+	bool (*lives)(struct wire *w, const struct ib_packet *p);
 
 	/* Any thread, no lock: shall senders wake us?  True before sleeping. */
 	void (*listen)(struct wire *w, bool wants_wake);

@@ -200,7 +200,7 @@ static struct peer *peer_find(struct wire_shm *w, enum fabric_space space, uint3
 /* A request that is passed on goes to the receive queue, everything else to a QP. */
 static struct peer *peer_of(struct wire_shm *w, const struct ib_packet *p, unsigned *slot_out)
 {
-	if ((p->opcode & IB_TRANSPORT_MASK) == IB_RELAY && !ib_is_answer(p->opcode))
+	if (ib_is_for_queue(p->opcode))
 		return peer_find(w, FABRIC_SRQN, p->extra.srqn, slot_out);
 	return peer_find(w, FABRIC_QPN, p->dest_qpn, slot_out);
 }
@@ -331,12 +331,12 @@ static bool shm_is_late(struct wire *wire, uint32_t dest_qpn)
 	       !ring_tx_is_taken(&peer->tx);
 }
 
-static bool shm_lives(struct wire *wire, uint32_t srqn)
+static bool shm_lives(struct wire *wire, const struct ib_packet *p)
 {
-	struct fabric *fabric = shm(wire)->fabric;
-	int slot = fabric_owner(fabric, FABRIC_SRQN, srqn);
+	struct wire_shm *w = shm(wire);
+	unsigned slot;
 
-	return slot >= 0 && fabric_life(fabric, (unsigned)slot) != FABRIC_DEAD;
+	return peer_of(w, p, &slot) && fabric_life(w->fabric, slot) != FABRIC_DEAD;
 }
 
 /* Receiving */

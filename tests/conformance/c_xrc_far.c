@@ -16,100 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "harness/check.h"
-
-enum { ROOM = 4096, EVENT_MS = 2000 };
+#include "harness/trio.h"
 
 TestSuite(xrc_far, .timeout = 90);
-
-/* An initiator, a target, and the owner of the queue; each of the latter has both, and a queue. */
-struct trio {
-	struct pair p;
-	struct peer far;
-	struct end_info ifar;
-};
-
-static void trio_defaults(struct pair_opts *o)
-{
-	pair_defaults(o);
-	o->a.type = o->b.type = IBV_QPT_XRC_SEND;
-	snprintf(o->b.domain, sizeof o->b.domain, "/tmp/c_xrc_far-%d", getpid());
-}
-
-/* @domain: of the queue; NULL: that of the target. */
-static void trio_open_in(struct trio *t, enum placement where, const struct pair_opts *o,
-			 const char *domain)
-{
-	struct end_opts far = o->b;
-
-	if (domain)
-		snprintf(far.domain, sizeof far.domain, "%s", domain);
-	far.bytes = 1 << 20;
-	peer_start(&t->far, TWO_PROCESSES);
-	pair_open(&t->p, where, o);
-	cr_assert_eq(peer_open(&t->far, &far, NULL, &t->ifar), 0, "the queue's process");
-}
-
-static void trio_open(struct trio *t, enum placement where)
-{
-	struct pair_opts o;
-
-	trio_defaults(&o);
-	trio_open_in(t, where, &o, NULL);
-}
-
-static void trio_end(struct trio *t)
-{
-	char path[64];
-
-	pair_close(&t->p);
-	snprintf(path, sizeof path, "/tmp/c_xrc_far-%d", getpid());
-	unlink(path);
-}
-
-static void trio_close(struct trio *t)
-{
-	peer_stop(&t->far);
-	trio_end(t);
-}
-
-static void far_post(struct trio *t, uint64_t wr_id, size_t offset, uint32_t bytes)
-{
-	struct work r = { .wr_id = wr_id, .sge_count = 1,
-		.sge = { { t->ifar.addr + offset, bytes, t->ifar.lkey } } };
-
-	cr_assert_eq(peer_post_recv(&t->far, &r), 0);
-}
-
-static struct work far_work(struct trio *t, enum ibv_wr_opcode opcode, uint32_t bytes)
-{
-	struct work w = pair_work(&t->p, opcode, bytes);
-
-	w.srqn = t->ifar.srqn;
-	w.remote_addr = t->ifar.addr;
-	w.rkey = t->ifar.rkey;
-	return w;
-}
-
-static void far_await_ok(struct trio *t, uint64_t wr_id, enum ibv_wc_opcode opcode,
-			 uint32_t bytes)
-{
-	struct done d;
-
-	peer_await(&t->far, RECV_CQ, &d);
-	check_ok("receive elsewhere", &d, wr_id, opcode);
-	cr_expect_eq(d.wc.byte_len, bytes);
-	cr_expect_eq(d.wc.qp_num, t->p.ib.target_qpn, "qp_num is 0x%x", d.wc.qp_num);
-	cr_expect_eq(d.wc.src_qp, t->ifar.srqn, "src_qp is 0x%x", d.wc.src_qp);
-}
-
-static void far_quiet(struct trio *t)
-{
-	struct done d;
-
-	peer_glance(&t->far, RECV_CQ, &d);
-	check_none("the queue's CQ", &d);
-	check_quiet(&t->p);
-}
 
 /* ---- messages ---- */
 
@@ -556,25 +465,6 @@ CASE_EACH(xrc_far, the_queue_is_destroyed)
 
 /* ---- death ---- */
 
-/* Not before all of its threads have. */
-static void stop(struct peer *p)
-{
-	int status;
-
-	cr_assert_eq(kill(p->pid, SIGSTOP), 0);
-	cr_assert_eq(waitpid(p->pid, &status, WUNTRACED), p->pid);
-	cr_assert(WIFSTOPPED(status));
-}
-
-static void end_by_kill(struct peer *p)
-{
-	int status;
-
-	cr_assert_eq(kill(p->pid, SIGKILL), 0);
-	cr_assert_eq(waitpid(p->pid, &status, 0), p->pid);
-	close(p->socket);
-}
-
 /* Its queue is gone with it. */
 CASE_EACH(xrc_far, the_owner_of_the_queue_is_killed)
 {
@@ -589,7 +479,7 @@ CASE_EACH(xrc_far, the_owner_of_the_queue_is_killed)
 	w = far_work(&t, IBV_WR_SEND, 64);
 	must_post(&t.p, &w);
 	await_ok(&t.p, 1, IBV_WC_SEND);
-	end_by_kill(&t.far);
+	peer_kill(&t.far);
 	must_post(&t.p, &w);
 	await_error(&t.p, 1, IBV_WC_REM_ACCESS_ERR);
 	cr_expect(peer_event(&t.p.peer, IBV_EVENT_QP_ACCESS_ERR, EVENT_MS));
@@ -610,7 +500,7 @@ CASE_EACH(xrc_far, the_owner_is_killed_with_a_request)
 	far_post(&t, 0, 0, ROOM);
 	r = pair_recv(&t.p, 4, 0, ROOM);
 	must_recv(&t.p, &r);
-	stop(&t.far);
+	peer_freeze(&t.far);
 	w = far_work(&t, IBV_WR_SEND, 64);
 	must_post(&t.p, &w);
 	w = pair_work(&t.p, IBV_WR_SEND, 64);
@@ -618,7 +508,7 @@ CASE_EACH(xrc_far, the_owner_is_killed_with_a_request)
 	must_post(&t.p, &w);
 	end_glance(&t.p.a, SEND_CQ, &d);
 	check_none("the owner is stopped", &d);
-	end_by_kill(&t.far);
+	peer_kill(&t.far);
 	await_error(&t.p, 1, IBV_WC_REM_ACCESS_ERR);
 	await_error(&t.p, 2, IBV_WC_WR_FLUSH_ERR);
 	peer_glance(&t.p.peer, RECV_CQ, &d);
@@ -638,7 +528,7 @@ CASE_EACH(xrc_far, the_owner_is_stopped_for_a_while)
 	o.a.timeout = 18;
 	trio_open_in(&t, where, &o, NULL);
 	far_post(&t, 0, 0, ROOM);
-	stop(&t.far);
+	peer_freeze(&t.far);
 	w = far_work(&t, IBV_WR_SEND, 64);
 	must_post(&t.p, &w);
 	end_glance(&t.p.a, SEND_CQ, &d);
@@ -661,8 +551,8 @@ CASE_EACH(xrc_far, the_owner_of_the_target_is_killed)
 	if (where != TWO_PROCESSES)
 		return;
 	trio_defaults(&o);
-	o.a.timeout = 10;
-	o.a.retry = 1;
+	o.a.timeout = 14;
+	o.a.retry = 3;
 	trio_open_in(&t, where, &o, NULL);
 	far_post(&t, 0, 0, ROOM);
 	far_post(&t, 1, 0, ROOM);
@@ -670,7 +560,7 @@ CASE_EACH(xrc_far, the_owner_of_the_target_is_killed)
 	must_post(&t.p, &w);
 	await_ok(&t.p, 1, IBV_WC_SEND);
 	far_await_ok(&t, 0, IBV_WC_RECV, 64);
-	end_by_kill(&t.p.peer);
+	peer_kill(&t.p.peer);
 	must_post(&t.p, &w);
 	await_error(&t.p, 1, IBV_WC_RETRY_EXC_ERR);
 	/* through its own target now */
@@ -699,8 +589,6 @@ CASE_EACH(xrc_far, the_target_fails_within_a_message)
 
 	trio_defaults(&o);
 	o.a.bytes = 1 << 20;
-	o.a.timeout = 10;
-	o.a.retry = 1;
 	trio_open_in(&t, where, &o, NULL);
 	far_post(&t, 0, 0, 400000);
 	w = far_work(&t, IBV_WR_SEND, BYTES);

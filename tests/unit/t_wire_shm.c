@@ -94,20 +94,23 @@ Test(wire_shm, a_relayed_request_goes_to_who_has_the_queue)
 
 	p.opcode = IB_RELAY | RC_SEND_ONLY;
 	p.extra.srqn = srqn;
-	cr_expect(a.wire->ops->lives(a.wire, srqn));
+	cr_expect(a.wire->ops->lives(a.wire, &p));
 	cr_assert_eq(a.wire->ops->send(a.wire, &p), WIRE_SENT);
 	cr_assert_eq(take(&b), 7);
 	p.opcode = IB_RELAY | RC_ACKNOWLEDGE;
 	cr_assert_eq(b.wire->ops->send(b.wire, &p), WIRE_SENT);
 	cr_assert_eq(take(&a), 7);
+	p.opcode = IB_RELAY | RELAY_HANDLE;
+	cr_assert_eq(b.wire->ops->send(b.wire, &p), WIRE_SENT);
+	cr_assert_eq(take(&a), 7);
 	p.opcode = IB_RELAY | RELAY_END;
 	p.extra.srqn = srqn ^ 0x400000;
 	cr_expect_eq(a.wire->ops->send(a.wire, &p), WIRE_NOBODY);
-	cr_expect_not(a.wire->ops->lives(a.wire, p.extra.srqn));
+	cr_expect_not(a.wire->ops->lives(a.wire, &p));
 	node_down(&b);
 	p.extra.srqn = srqn;
 	cr_expect_eq(a.wire->ops->send(a.wire, &p), WIRE_NOBODY);
-	cr_expect_not(a.wire->ops->lives(a.wire, srqn));
+	cr_expect_not(a.wire->ops->lives(a.wire, &p));
 	node_down(&a);
 }
 

@@ -89,6 +89,8 @@ struct end {
 	struct ibv_xrcd *xrcd;		/* XRC */
 	struct ibv_qp *target;		/* XRC: `qp` only sends, this only receives */
 	struct ibv_xrcd *file_xrcd;	/* end_domain_open() */
+	struct ibv_context *opener;	/* end_target_open(): whose target stands in `target` */
+	struct ibv_qp *own_target;
 	struct end_info other;		/* whom it was connected to */
 	struct end_ah {
 		union ibv_gid gid;
@@ -190,4 +192,10 @@ int end_domain_open(struct end *e, const char *path, int oflags);
 int end_domain_close(struct end *e);
 int end_target_to(struct end *e, enum ibv_qp_state state);
 enum ibv_qp_state end_target_state(struct end *e);
+/* Open the target of this number in the domain of the options, by a context for it alone: `target`
+ * is this one until end_target_shut().  Again: the one before is shut. */
+int end_target_open(struct end *e, uint32_t qpn);
+int end_target_shut(struct end *e);
+/* Its next event is this one. */
+bool end_target_event(struct end *e, enum ibv_event_type type, int ms);
 #endif

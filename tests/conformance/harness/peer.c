@@ -189,6 +189,33 @@ static int on_target_state(struct end *e, struct peer_message *m)
 	return 0;
 }
 
+static int on_target_open(struct end *e, struct peer_message *m)
+{
+	return end_target_open(e, (uint32_t)m->arg[0]);
+}
+
+static int on_target_shut(struct end *e, struct peer_message *m)
+{
+	(void)m;
+	return end_target_shut(e);
+}
+
+static int on_target_event(struct end *e, struct peer_message *m)
+{
+	m->arg[2] = end_target_event(e, (enum ibv_event_type)m->arg[0], (int)m->arg[1]);
+	return 0;
+}
+
+static int on_target_destroy(struct end *e, struct peer_message *m)
+{
+	int err = ibv_destroy_qp(e->target);
+
+	(void)m;
+	if (!err)
+		e->target = NULL;
+	return err;
+}
+
 static int on_domain_open(struct end *e, struct peer_message *m)
 {
 	return end_domain_open(e, (const char *)m->u.bytes, (int)m->arg[0]);
@@ -212,6 +239,8 @@ static int (*const handlers[PEER_OP_COUNT])(struct end *, struct peer_message *)
 	[PEER_SRQ_DESTROY] = on_srq_destroy,
 	[PEER_TARGET_TO] = on_target_to, [PEER_TARGET_STATE] = on_target_state,
 	[PEER_DOMAIN_OPEN] = on_domain_open, [PEER_DOMAIN_CLOSE] = on_domain_close,
+	[PEER_TARGET_OPEN] = on_target_open, [PEER_TARGET_SHUT] = on_target_shut,
+	[PEER_TARGET_EVENT] = on_target_event, [PEER_TARGET_DESTROY] = on_target_destroy,
 	[PEER_WINDOW] = on_window, [PEER_SWAP_QP] = on_swap_qp,
 };
 
@@ -533,6 +562,38 @@ enum ibv_qp_state peer_target_state(struct peer *p)
 
 	call(p, &m);
 	return (enum ibv_qp_state)m.arg[0];
+}
+
+int peer_target_open(struct peer *p, uint32_t qpn)
+{
+	struct peer_message m = { .op = PEER_TARGET_OPEN, .arg = { qpn } };
+
+	call(p, &m);
+	return m.err;
+}
+
+int peer_target_shut(struct peer *p)
+{
+	struct peer_message m = { .op = PEER_TARGET_SHUT };
+
+	call(p, &m);
+	return m.err;
+}
+
+bool peer_target_event(struct peer *p, enum ibv_event_type type, int ms)
+{
+	struct peer_message m = { .op = PEER_TARGET_EVENT, .arg = { type, ms } };
+
+	call(p, &m);
+	return m.arg[2];
+}
+
+int peer_target_destroy(struct peer *p)
+{
+	struct peer_message m = { .op = PEER_TARGET_DESTROY };
+
+	call(p, &m);
+	return m.err;
 }
 
 int peer_domain_open(struct peer *p, const char *path, int oflags)

@@ -26,6 +26,7 @@ enum peer_op {
 	PEER_REGISTER, PEER_DEREGISTER, PEER_READ, PEER_FILL, PEER_DIFFERS, PEER_UNMAP,
 	PEER_SRQ_MODIFY, PEER_SRQ_QUERY, PEER_SRQ_DESTROY,
 	PEER_TARGET_TO, PEER_TARGET_STATE, PEER_DOMAIN_OPEN, PEER_DOMAIN_CLOSE,
+	PEER_TARGET_OPEN, PEER_TARGET_SHUT, PEER_TARGET_EVENT, PEER_TARGET_DESTROY,
 	PEER_WINDOW, PEER_SWAP_QP,
 	PEER_MCAST,
 	PEER_OP_COUNT
@@ -91,6 +92,11 @@ int peer_srq_query(struct peer *p, struct ibv_srq_attr *out);
 int peer_srq_destroy(struct peer *p);
 int peer_target_to(struct peer *p, enum ibv_qp_state state);
 enum ibv_qp_state peer_target_state(struct peer *p);
+/* As end_target_...() */
+int peer_target_open(struct peer *p, uint32_t qpn);
+int peer_target_shut(struct peer *p);
+bool peer_target_event(struct peer *p, enum ibv_event_type type, int ms);
+int peer_target_destroy(struct peer *p);
 int peer_domain_open(struct peer *p, const char *path, int oflags);
 int peer_domain_close(struct peer *p);
 int peer_window(struct peer *p, struct window_ask *ask);	/* as end_window() */

@@ -5,11 +5,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 #include "end.h"
 
 /* By a file, or without one: nobody else's. */
-static struct ibv_xrcd *domain_open(struct end *e, const char *path, int oflags)
+static struct ibv_xrcd *domain_open(struct ibv_context *context, const char *path, int oflags)
 {
 	struct ibv_xrcd_init_attr init = { .fd = -1, .oflags = oflags,
 		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS };
@@ -21,7 +22,7 @@ static struct ibv_xrcd *domain_open(struct end *e, const char *path, int oflags)
 	if (path && init.fd < 0)
 		return NULL;
 	errno = 0;
-	xrcd = ibv_open_xrcd(e->context, &init);
+	xrcd = ibv_open_xrcd(context, &init);
 	err = errno;
 	if (path)
 		close(init.fd);
@@ -38,7 +39,7 @@ int end_xrc_open(struct end *e)
 	struct ibv_qp_init_attr_ex target = { .qp_type = IBV_QPT_XRC_RECV,
 		.comp_mask = IBV_QP_INIT_ATTR_XRCD };
 
-	e->xrcd = domain_open(e, e->opts.domain[0] ? e->opts.domain : NULL, O_CREAT);
+	e->xrcd = domain_open(e->context, e->opts.domain[0] ? e->opts.domain : NULL, O_CREAT);
 	if (!e->xrcd)
 		return errno;
 	queue.xrcd = target.xrcd = e->xrcd;
@@ -78,12 +79,67 @@ void end_xrc_close(struct end *e)
 {
 	if (!e->xrcd)
 		return;
+	if (e->opener)
+		end_target_shut(e);
 	if (e->target)
 		ibv_destroy_qp(e->target);
 	if (e->srq)
 		ibv_destroy_srq(e->srq);
 	e->srq = NULL;
 	ibv_close_xrcd(e->xrcd);
+}
+
+/* libmlx5 44 can't destroy what ibv_open_qp() gave; it goes with its context. */
+int end_target_shut(struct end *e)
+{
+	int err = e->opener ? ibv_close_device(e->opener) : 0;
+
+	e->target = e->own_target;
+	e->opener = NULL;
+	return err;
+}
+
+static struct ibv_qp *target_open(struct end *e, uint32_t qpn)
+{
+	struct ibv_qp_open_attr attr = { .qp_num = qpn, .qp_type = IBV_QPT_XRC_RECV,
+		.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
+			     IBV_QP_OPEN_ATTR_TYPE };
+
+	attr.xrcd = domain_open(e->opener, e->opts.domain, O_CREAT);
+	errno = 0;
+	return attr.xrcd ? ibv_open_qp(e->opener, &attr) : NULL;
+}
+
+int end_target_open(struct end *e, uint32_t qpn)
+{
+	struct ibv_qp *qp;
+	int err;
+
+	if (e->opener)
+		end_target_shut(e);
+	e->own_target = e->target;
+	e->opener = device_open();
+	if (!e->opener)
+		return errno;
+	qp = target_open(e, qpn);
+	err = errno;
+	e->target = qp ? qp : e->target;
+	if (!qp)
+		end_target_shut(e);
+	return qp ? 0 : err;
+}
+
+bool end_target_event(struct end *e, enum ibv_event_type type, int ms)
+{
+	struct pollfd fd = { .fd = e->opener->async_fd, .events = POLLIN };
+	struct ibv_async_event event;
+	bool is_it;
+
+	if (poll(&fd, 1, ms) != 1 || ibv_get_async_event(e->opener, &event))
+		return false;
+	is_it = event.event_type == type && event.element.qp == e->target;
+	ibv_ack_async_event(&event);
+	return is_it;
 }
 
 int end_target_to(struct end *e, enum ibv_qp_state state)
@@ -105,7 +161,7 @@ enum ibv_qp_state end_target_state(struct end *e)
 
 int end_domain_open(struct end *e, const char *path, int oflags)
 {
-	e->file_xrcd = domain_open(e, path, oflags);
+	e->file_xrcd = domain_open(e->context, path, oflags);
 	return e->file_xrcd ? 0 : errno;
 }
 
