@@ -189,7 +189,9 @@ VB_EXPORT struct ibv_dm *vb_dv_alloc_dm(struct ibv_context *context,
 					struct ibv_alloc_dm_attr *attr,
 					const struct mlx5dv_alloc_dm_attr *dv)
 {
-	int error = dv->type != MLX5DV_DM_TYPE_MEMIC ? EOPNOTSUPP : dv->comp_mask ? EINVAL : 0;
+	bool is_known = dv->type <= MLX5DV_DM_TYPE_HEADER_MODIFY_PATTERN_SW_ICM;
+	int error = !is_known ? EOPNOTSUPP : dv->comp_mask ? EINVAL :
+		    dv->type != MLX5DV_DM_TYPE_MEMIC ? EOPNOTSUPP : 0;
 
 	if (!error)
 		return vb_alloc_dm(context, attr);

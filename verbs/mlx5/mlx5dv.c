@@ -142,7 +142,9 @@ VB_EXPORT int init_obj_1_2(struct mlx5dv_obj *obj, uint64_t obj_type)
 {
 	const struct ibv_context *context = context_of(obj, obj_type);
 
-	return context && is_ours(context) ? vb_dv_init_obj(obj, obj_type) : EOPNOTSUPP;
+	if (!context)
+		return EINVAL;
+	return is_ours(context) ? vb_dv_init_obj(obj, obj_type) : EOPNOTSUPP;
 }
 
 /* Of programs from before rdma-core 15, to which the page of a CQ is not told, but its place. */
