@@ -26,24 +26,28 @@ static struct ib_uverbs_attr *attr_find(struct ib_uverbs_ioctl_hdr *header, unsi
 	return NULL;
 }
 
-/* Where the library wants that answer, or NULL. */
-static void *attr_out(struct ib_uverbs_ioctl_hdr *header, unsigned id)
+void *script_memory(struct ib_uverbs_ioctl_hdr *header, unsigned id)
 {
 	struct ib_uverbs_attr *attr = attr_find(header, id);
 
 	return attr ? (void *)(uintptr_t)attr->data : NULL;
 }
 
-static uint64_t attr_value(struct ib_uverbs_ioctl_hdr *header, unsigned id)
+uint64_t script_value(struct ib_uverbs_ioctl_hdr *header, unsigned id)
 {
 	struct ib_uverbs_attr *attr = attr_find(header, id);
 
 	return attr ? attr->data : 0;
 }
 
+bool script_is(const struct ib_uverbs_ioctl_hdr *header, uint16_t object, uint16_t method)
+{
+	return header->object_id == object && header->method_id == method;
+}
+
 static void put(struct ib_uverbs_ioctl_hdr *header, unsigned id, uint32_t value)
 {
-	uint32_t *out = attr_out(header, id);
+	uint32_t *out = script_memory(header, id);
 
 	if (out)
 		*out = value;
@@ -53,7 +57,7 @@ static void put(struct ib_uverbs_ioctl_hdr *header, unsigned id, uint32_t value)
 
 static void answer_context(struct ib_uverbs_ioctl_hdr *header)
 {
-	struct mlx5_ib_alloc_ucontext_resp *answer = attr_out(header, UVERBS_ATTR_UHW_OUT);
+	struct mlx5_ib_alloc_ucontext_resp *answer = script_memory(header, UVERBS_ATTR_UHW_OUT);
 
 	put(header, UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, 1);
 	answer->bf_reg_size = SCRIPT_BF_BYTES;
@@ -75,7 +79,7 @@ static void answer_event_file(struct ib_uverbs_ioctl_hdr *header)
 
 static void answer_uar(struct ib_uverbs_ioctl_hdr *header)
 {
-	uint64_t *offset = attr_out(header, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET);
+	uint64_t *offset = script_memory(header, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET);
 
 	*offset = (uint64_t)script.maps * PAGE_BYTES;
 	put(header, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, PAGE_BYTES);
@@ -84,10 +88,10 @@ static void answer_uar(struct ib_uverbs_ioctl_hdr *header)
 
 static void answer_cq(struct ib_uverbs_ioctl_hdr *header)
 {
-	struct mlx5_ib_create_cq_resp *answer = attr_out(header, UVERBS_ATTR_UHW_OUT);
+	struct mlx5_ib_create_cq_resp *answer = script_memory(header, UVERBS_ATTR_UHW_OUT);
 
 	put(header, UVERBS_ATTR_CREATE_CQ_RESP_CQE,
-	    (uint32_t)attr_value(header, UVERBS_ATTR_CREATE_CQ_CQE));
+	    (uint32_t)script_value(header, UVERBS_ATTR_CREATE_CQ_CQE));
 	answer->cqn = ++script.next_number;
 }
 
@@ -98,7 +102,7 @@ static void answer_qp(struct ib_uverbs_ioctl_hdr *header)
 
 static void answer_srq(struct ib_uverbs_ioctl_hdr *header)
 {
-	struct mlx5_ib_create_srq_resp *answer = attr_out(header, UVERBS_ATTR_UHW_OUT);
+	struct mlx5_ib_create_srq_resp *answer = script_memory(header, UVERBS_ATTR_UHW_OUT);
 
 	answer->srqn = ++script.next_number;
 	put(header, UVERBS_ATTR_CREATE_SRQ_RESP_SRQ_NUM, answer->srqn);
@@ -108,11 +112,11 @@ static void answer_write(struct ib_uverbs_ioctl_hdr *header)
 {
 	const struct ib_uverbs_resize_cq *resize;
 	struct ib_uverbs_resize_cq_resp *resized;
-	uint64_t command = attr_value(header, UVERBS_ATTR_WRITE_CMD);
+	uint64_t command = script_value(header, UVERBS_ATTR_WRITE_CMD);
 
 	if (command == IB_USER_VERBS_CMD_RESIZE_CQ) {
-		resize = attr_out(header, UVERBS_ATTR_CORE_IN);
-		resized = attr_out(header, UVERBS_ATTR_CORE_OUT);
+		resize = script_memory(header, UVERBS_ATTR_CORE_IN);
+		resized = script_memory(header, UVERBS_ATTR_CORE_OUT);
 		resized->cqe = resize->cqe;
 	}
 	if (script.on_write)
@@ -137,7 +141,7 @@ static void remember(struct ib_uverbs_ioctl_hdr *header)
 	cr_assert_lt(script.commands, SCRIPT_COMMANDS_MAX);
 	script.command[script.commands++] = (struct script_command){
 		.object = header->object_id, .method = header->method_id,
-		.write_command = attr_value(header, UVERBS_ATTR_WRITE_CMD),
+		.write_command = script_value(header, UVERBS_ATTR_WRITE_CMD),
 	};
 }
 
@@ -153,9 +157,10 @@ static int take_command(struct channel *c, struct ib_uverbs_ioctl_hdr *header)
 		return -error;
 	}
 	for (unsigned i = 0; i < sizeof answers / sizeof *answers; i++)
-		if (answers[i].object == header->object_id &&
-		    answers[i].method == header->method_id)
+		if (script_is(header, answers[i].object, answers[i].method))
 			answers[i].give(header);
+	if (script.on_command)
+		script.on_command(header);
 	return 0;
 }
 

@@ -33,6 +33,8 @@ extern struct script {
 	void (*on_idle)(void);
 	/* Called with each INVOKE_WRITE, before it is answered. */
 	void (*on_write)(uint64_t command);
+	/* Called with each command that succeeds, after it is answered: looks, may answer more. */
+	void (*on_command)(struct ib_uverbs_ioctl_hdr *header);
 	/* The next command of that object and method fails. */
 	uint16_t fail_object, fail_method;
 	int fail_error;
@@ -42,6 +44,11 @@ extern struct script {
 
 /* The context of the only device; the library is asked as a program would. */
 struct ibv_context *script_open(void);
+
+/* An attribute of a command: the memory that it tells of, or its value; NULL or 0: not there. */
+void *script_memory(struct ib_uverbs_ioctl_hdr *header, unsigned id);
+uint64_t script_value(struct ib_uverbs_ioctl_hdr *header, unsigned id);
+bool script_is(const struct ib_uverbs_ioctl_hdr *header, uint16_t object, uint16_t method);
 
 /* How often the device was sent that command. */
 unsigned script_count(uint16_t object, uint16_t method);
