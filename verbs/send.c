@@ -65,6 +65,7 @@ void vb_send_ring(struct vb_qp *qp, const struct wqe *w, bool is_alone_and_inlin
 enum form { FORM_NONE, FORM_SEND, FORM_WRITE, FORM_READ, FORM_CS, FORM_FA, FORM_INV, FORM_BIND,
 	    FORM_TSO };
 
+#define ATOMIC_BYTES	8u
 #define ON_RAW	(1 << 7)		/* beside those of hw-models/mlx5_opcode.h */
 
 static const struct verb_row {
@@ -125,6 +126,17 @@ static inline int put_data(const struct vb_qp *qp, struct wqe *w, const struct i
 	return error;
 }
 
+/* The result of an atomic has 8 bytes, whatever room the program says that there is for it. */
+static int put_result(const struct vb_qp *qp, struct wqe *w, const struct ibv_send_wr *wr)
+{
+	if (wr->send_flags & IBV_SEND_INLINE)
+		return put_data(qp, w, wr);
+	for (int i = 0; i < wr->num_sge; i++)
+		wqe_data(qp, w, wr->sg_list[i].addr, wr->sg_list[i].length ? ATOMIC_BYTES : 0,
+			 wr->sg_list[i].lkey);
+	return 0;
+}
+
 /* What stands before the operation: where a datagram goes, or whose queue receives. */
 static inline void put_prefix(const struct vb_qp *qp, const struct wqe *w,
 			      const struct ibv_send_wr *wr)
@@ -159,11 +171,11 @@ static inline int put_operation(struct vb_qp *qp, struct wqe *w, const struct ib
 	case FORM_CS:
 		wqe_raddr(qp, w, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey);
 		wqe_atomic(qp, w, wr->wr.atomic.swap, wr->wr.atomic.compare_add);
-		break;
+		return put_result(qp, w, wr);
 	case FORM_FA:
 		wqe_raddr(qp, w, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey);
 		wqe_atomic(qp, w, wr->wr.atomic.compare_add, 0);
-		break;
+		return put_result(qp, w, wr);
 	case FORM_INV:
 		vb_wqe_local_inv(qp, w, wr->invalidate_rkey);
 		return 0;

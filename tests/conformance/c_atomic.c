@@ -97,6 +97,27 @@ CASE_EACH(atomics, byte_len_of_an_atomic_is_8)
 	pair_close(&p);
 }
 
+/* ibv_post_send() takes 8 bytes of whatever room it is given. */
+CASE_EACH(atomics, a_result_needs_no_more_than_its_8_bytes)
+{
+	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_ATOMIC_FETCH_AND_ADD,
+						      IBV_WR_ATOMIC_CMP_AND_SWP };
+	struct pair p;
+
+	pair_open(&p, where, NULL);
+	for (unsigned i = 0; i < ROWS(opcodes); i++) {
+		struct work w = pair_work(&p, opcodes[i], 64);
+
+		memset(p.a.buf, 0xaa, 64);
+		must_post(&p, &w);
+		await_ok(&p, 1, i ? IBV_WC_COMP_SWAP : IBV_WC_FETCH_ADD);
+		cr_expect_eq(result_of(&p), 0);
+		for (unsigned at = 8; at < 64; at++)
+			cr_assert_eq(p.a.buf[at], 0xaa, "byte %u", at);
+	}
+	pair_close(&p);
+}
+
 /* A pipeline of atomics runs each exactly once and in order. */
 CASE_EACH(atomics, a_pipeline_of_fetch_adds_returns_consecutive_values)
 {

@@ -255,6 +255,30 @@ Test(send, what_follows_an_invalidation_is_fenced)
 	cr_assert_eq(fence_of(qp, 7), MLX5_FENCE_NONE);
 }
 
+Test(send, the_result_of_an_atomic_has_eight_bytes)
+{
+	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_ATOMIC_FETCH_AND_ADD,
+						      IBV_WR_ATOMIC_CMP_AND_SWP };
+	struct vb_qp *qp = script_rc(context, 8);
+	struct ibv_send_wr wr, *bad;
+	struct mlx5_data seg;
+	struct ibv_sge sge;
+
+	for (unsigned i = 0; i < 2; i++) {
+		requests_fill(&wr, &sge, 1, 0);
+		wr.opcode = opcodes[i];
+		sge.length = 100;
+		cr_assert_eq(post(qp, &wr, &bad), 0);
+		memcpy(&seg, block(qp, i) + 3 * MLX5_UNIT_BYTES, sizeof seg);
+		cr_assert_eq(be32_load(seg.dw[0]), 8);
+		cr_assert_eq(be32_load(seg.dw[1]), 7);
+	}
+	sge.length = 0;
+	cr_assert_eq(post(qp, &wr, &bad), 0);
+	memcpy(&seg, block(qp, 2), sizeof seg);
+	cr_assert_eq(be32_load(seg.dw[1]) & 0x3f, 3, "a place of no bytes is left out");
+}
+
 /* --- failing --- */
 
 struct snapshot { uint32_t head, produced, record, rang, fence; };
