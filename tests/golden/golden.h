@@ -121,10 +121,12 @@ void queue_drain(struct queue *q, unsigned completions);
 uint64_t piece_addr(unsigned i);
 uint32_t piece_lkey(const struct queue *q, unsigned i);
 
-/* post.c */
+/* post.c: what the library refuses is an errno to try_*(), and the end to the others. */
+int try_post(struct queue *q, const struct request *r, unsigned times);
 void post(struct queue *q, const struct request *r, unsigned times);
+int try_post_recv(struct queue *q, const struct recv_request *r, unsigned times);
 void post_recv(struct queue *q, const struct recv_request *r, unsigned times);
-void post_shared(struct ibv_srq *srq, const struct queue *q, const struct recv_request *r);
+int try_post_shared(struct ibv_srq *srq, const struct queue *q, const struct recv_request *r);
 uint32_t window_new_rkey(const struct ibv_mw *window, const struct request *r);
 
 /* expect.c: counted and printed from the request alone. */
@@ -146,4 +148,9 @@ void uar_clear(const struct queue *q);
 void uar_table_row(const struct queue *q, const struct request *last, const char *name);
 void tables_close(void);
 void arm_record(struct world *w);
+
+/* trace.c: commands go to a file of that name from now on, or nowhere (NULL). */
+void trace_section(const struct world *w, const char *name);
+/* commands.c */
+void commands_record(struct world *w);
 #endif

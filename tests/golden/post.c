@@ -174,43 +174,57 @@ static int post_ex(struct queue *q, const struct request *r, const struct ibv_sg
 	return ibv_wr_complete(qp);
 }
 
-/* @times the same request, in one call. */
-void post(struct queue *q, const struct request *r, unsigned times)
+/* @times the same request, in one call.  0 or an errno, and then nothing was posted. */
+int try_post(struct queue *q, const struct request *r, unsigned times)
 {
 	struct ibv_sge sge[PIECES_MAX];
+	int error;
 
 	pieces_fill(q, r->pieces, r->bytes, sge);
-	errno = q->api == API_OLD ? post_old(q, r, sge, times) : post_ex(q, r, sge, times);
-	if (errno)
-		fail(r->name);
+	error = q->api == API_OLD ? post_old(q, r, sge, times) : post_ex(q, r, sge, times);
+	if (error)
+		return error;
 	for (unsigned i = 0; i < times; i++) {
 		q->produced += (expect_units(q, r) * UNIT_BYTES + BLOCK_BYTES - 1) / BLOCK_BYTES;
 		q->follows_umr = is_umr(r);
 	}
+	return 0;
 }
 
-void post_recv(struct queue *q, const struct recv_request *r, unsigned times)
+void post(struct queue *q, const struct request *r, unsigned times)
+{
+	errno = try_post(q, r, times);
+	if (errno)
+		fail(r->name);
+}
+
+int try_post_recv(struct queue *q, const struct recv_request *r, unsigned times)
 {
 	struct ibv_sge sge[PIECES_MAX];
 	struct ibv_recv_wr wr[TIMES_MAX], *bad;
+	int error;
 
 	pieces_fill(q, r->pieces, r->bytes, sge);
 	for (unsigned i = 0; i < times; i++)
 		wr[i] = (struct ibv_recv_wr){ .sg_list = sge, .num_sge = (int)r->pieces,
 					      .next = i + 1 < times ? &wr[i + 1] : NULL };
-	errno = ibv_post_recv(q->qp, wr, &bad);
-	if (errno)
-		fail(r->name);
-	q->received += times;
+	error = ibv_post_recv(q->qp, wr, &bad);
+	q->received += error ? 0 : times;
+	return error;
 }
 
-void post_shared(struct ibv_srq *srq, const struct queue *q, const struct recv_request *r)
+void post_recv(struct queue *q, const struct recv_request *r, unsigned times)
+{
+	errno = try_post_recv(q, r, times);
+	if (errno)
+		fail(r->name);
+}
+
+int try_post_shared(struct ibv_srq *srq, const struct queue *q, const struct recv_request *r)
 {
 	struct ibv_sge sge[PIECES_MAX];
 	struct ibv_recv_wr wr = { .sg_list = sge, .num_sge = (int)r->pieces }, *bad;
 
 	pieces_fill(q, r->pieces, r->bytes, sge);
-	errno = ibv_post_srq_recv(srq, &wr, &bad);
-	if (errno)
-		fail(r->name);
+	return ibv_post_srq_recv(srq, &wr, &bad);
 }

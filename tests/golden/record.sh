@@ -20,6 +20,7 @@ record() {
 	env -u MLX5_SHUT_UP_BF -u MLX5_SCATTER_TO_CQE -u MLX5_POST_SEND_PREFER_BF "$@" \
 		"$build/bin/verbena" run --quiet --nic connectx-6dx --fabric "golden-$$-$name" -- \
 		"$build/tests/golden/golden_record" "$scratch/$name"
+	rm -r "$scratch/$name/commands"	# these are compare.py's
 }
 
 record plain

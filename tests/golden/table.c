@@ -11,6 +11,7 @@
 
 #define PAGE_MASK	0xfffu
 #define ARM_OFFSET	0x20
+#define REGISTER_BYTES	256u
 #define PATH_BYTES	4096
 
 static FILE *record_table, *uar_table;
@@ -75,17 +76,18 @@ void record_table_row(const struct queue *q, const char *name)
 }
 
 /*
- * Two registers, used in turn; the one that is not zero afterwards was rung.  Without BlueFlame
- * (size 0) there is only one, of 8 bytes.
+ * Two registers, used in turn; the one that is not zero afterwards was rung.  A library that shares
+ * them among queues tells of none that more than 8 bytes may be written to (size 0), and may know
+ * better itself.
  */
 void uar_clear(const struct queue *q)
 {
-	memset(q->dv.bf.reg, 0, q->dv.bf.size ? 2 * q->dv.bf.size : 8);
+	memset(q->dv.bf.reg, 0, 2 * REGISTER_BYTES);
 }
 
 static unsigned bytes_copied(const uint64_t *at, unsigned bytes)
 {
-	unsigned last = bytes ? bytes / 8 - 1 : 0;
+	unsigned last = bytes / 8 - 1;
 
 	while (last && !at[last])
 		last--;
@@ -100,11 +102,11 @@ void uar_table_row(const struct queue *q, const struct request *last, const char
 	const uint8_t *at = q->dv.bf.reg;
 
 	if (!*(const uint64_t *)at)
-		at += q->dv.bf.size;
+		at += REGISTER_BYTES;
 	fprintf(uar_table, "%s 0x%02x 0x%04x 0x%x %u | 0x%03x %u ", name,
 		expect_opcode(last->opcode), (q->produced - blocks) & 0xffff, q->qp->qp_num,
 		units, (unsigned)((uintptr_t)at & PAGE_MASK),
-		bytes_copied((const uint64_t *)at, q->dv.bf.size));
+		bytes_copied((const uint64_t *)at, REGISTER_BYTES));
 	print_bytes(uar_table, at, 8);
 }
 
