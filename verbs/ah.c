@@ -175,7 +175,7 @@ VB_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *at
 	int error;
 
 	if (!vb_is_ours(pd->context))
-		return FOREIGN(ibv_create_ah)(pd, attr);
+		return FOREIGN(ibv_create_ah, pd, attr);
 	ah = calloc(1, sizeof *ah);
 	if (!ah) {
 		errno = ENOMEM;
@@ -197,7 +197,7 @@ VB_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
 	int error;
 
 	if (!vb_is_ours(ah->context))
-		return FOREIGN(ibv_destroy_ah)(ah);
+		return FOREIGN(ibv_destroy_ah, ah);
 	error = own->is_known ? forget_at_device(ah->context, ah->handle) : 0;
 	if (!error)
 		free(own);

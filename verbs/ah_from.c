@@ -137,7 +137,7 @@ VB_EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num,
 	struct ibv_grh copy;
 
 	if (!vb_is_ours(context))
-		return FOREIGN(ibv_init_ah_from_wc)(context, port_num, wc, grh, ah_attr);
+		return FOREIGN(ibv_init_ah_from_wc, context, port_num, wc, grh, ah_attr);
 	*ah_attr = (struct ibv_ah_attr){
 		.dlid = wc->slid, .sl = wc->sl, .src_path_bits = wc->dlid_path_bits,
 		.port_num = port_num, .is_global = (wc->wc_flags & IBV_WC_GRH) != 0,
@@ -190,7 +190,7 @@ VB_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ib
 	int error;
 
 	if (!vb_is_ours(context))
-		return FOREIGN(ibv_resolve_eth_l2_from_gid)(context, attr, eth_mac, vid);
+		return FOREIGN(ibv_resolve_eth_l2_from_gid, context, attr, eth_mac, vid);
 	if (ibv_query_gid_ex(context, attr->port_num, attr->grh.sgid_index, &entry, 0))
 		return -1;
 	pd = ibv_alloc_pd(context);

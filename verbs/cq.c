@@ -185,7 +185,7 @@ VB_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, voi
 	struct vb_cq *cq;
 
 	if (!vb_is_ours(context))
-		return FOREIGN(ibv_create_cq)(context, cqe, cq_context, channel, comp_vector);
+		return FOREIGN(ibv_create_cq, context, cqe, cq_context, channel, comp_vector);
 	cq = cq_make(context, &attr, &nothing_extra);
 	return cq ? ibv_cq_ex_to_cq(&cq->cq) : NULL;
 }
@@ -215,7 +215,7 @@ VB_EXPORT int ibv_destroy_cq(struct ibv_cq *base)
 	int error;
 
 	if (!vb_is_ours(base->context))
-		return FOREIGN(ibv_destroy_cq)(base);
+		return FOREIGN(ibv_destroy_cq, base);
 	cmd_object(&cmd, UVERBS_ATTR_DESTROY_CQ_HANDLE, base->handle);
 	cmd_out(&cmd, UVERBS_ATTR_DESTROY_CQ_RESP, &answer, sizeof answer);
 	error = cmd_send(&cmd, base->context);
@@ -417,7 +417,7 @@ VB_EXPORT int ibv_resize_cq(struct ibv_cq *base, int cqe)
 	int error;
 
 	if (!vb_is_ours(base->context))
-		return FOREIGN(ibv_resize_cq)(base, cqe);
+		return FOREIGN(ibv_resize_cq, base, cqe);
 	if (cqe < 0 || (uint32_t)cqe > CQE_MAX)
 		return vb_fail(EINVAL);
 	vb_lock(&cq->lock);

@@ -227,14 +227,14 @@ VB_EXPORT const char *ibv_get_device_name(struct ibv_device *device)
 VB_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
 {
 	if (!vb_device_is_ours(device))
-		return FOREIGN(ibv_get_device_guid)(device);
+		return FOREIGN(ibv_get_device_guid, device);
 	return htobe64(vb_device_of(device)->found.node_guid);
 }
 
 VB_EXPORT int ibv_get_device_index(struct ibv_device *device)
 {
 	if (!vb_device_is_ours(device))
-		return FOREIGN(ibv_get_device_index)(device);
+		return FOREIGN(ibv_get_device_index, device);
 	return (int)vb_device_of(device)->found.index;
 }
 
@@ -376,7 +376,7 @@ VB_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	int error;
 
 	if (!vb_device_is_ours(device))
-		return FOREIGN(ibv_open_device)(device);
+		return FOREIGN(ibv_open_device, device);
 	error = d->provider->open(&d->found, &channel);
 	if (error) {
 		errno = -error;
@@ -427,7 +427,7 @@ VB_EXPORT int ibv_close_device(struct ibv_context *context)
 	struct vb_device *d;
 
 	if (!vb_is_ours(context))
-		return FOREIGN(ibv_close_device)(context);
+		return FOREIGN(ibv_close_device, context);
 	d = c->device;
 	context_free(c);
 	device_put(d);

@@ -206,7 +206,7 @@ VB_EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t dm_
 	struct vb_dm *dm;
 
 	if (!vb_is_ours(context))
-		return FOREIGN(ibv_import_dm)(context, dm_handle);
+		return FOREIGN(ibv_import_dm, context, dm_handle);
 	dm = dm_new(context);
 	return dm_unless(dm ? import_command(dm, dm_handle) : ENOMEM, dm);
 }
@@ -214,7 +214,7 @@ VB_EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t dm_
 VB_EXPORT void ibv_unimport_dm(struct ibv_dm *dm)
 {
 	if (!vb_is_ours(dm->context)) {
-		FOREIGN(ibv_unimport_dm)(dm);
+		FOREIGN(ibv_unimport_dm, dm);
 		return;
 	}
 	munmap(vb_dm_of(dm)->pages, vb_dm_of(dm)->page_bytes);

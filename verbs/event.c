@@ -57,7 +57,7 @@ VB_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *c
 	int error;
 
 	if (!vb_is_ours(context))
-		return FOREIGN(ibv_create_comp_channel)(context);
+		return FOREIGN(ibv_create_comp_channel, context);
 	channel = calloc(1, sizeof *channel);
 	error = channel ? cmd_write(&w, context) : ENOMEM;
 	if (error) {
@@ -76,7 +76,7 @@ VB_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	int users;
 
 	if (!vb_is_ours(context))
-		return FOREIGN(ibv_destroy_comp_channel)(channel);
+		return FOREIGN(ibv_destroy_comp_channel, channel);
 	pthread_mutex_lock(&context->mutex);
 	users = channel->refcnt;
 	pthread_mutex_unlock(&context->mutex);
@@ -126,7 +126,7 @@ VB_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq *
 	int error;
 
 	if (!vb_is_ours(channel->context))
-		return FOREIGN(ibv_get_cq_event)(channel, cq, cq_context);
+		return FOREIGN(ibv_get_cq_event, channel, cq, cq_context);
 	error = c->channel.ops->doze ? c->channel.ops->doze(channel->fd) : 0;
 	if (error) {
 		errno = -error;
@@ -144,7 +144,7 @@ VB_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq *
 VB_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned count)
 {
 	if (!vb_is_ours(cq->context)) {
-		FOREIGN(ibv_ack_cq_events)(cq, count);
+		FOREIGN(ibv_ack_cq_events, cq, count);
 		return;
 	}
 	acknowledge(&cq->mutex, &cq->cond, &cq->comp_events_completed, count);
@@ -183,7 +183,7 @@ VB_EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_
 	struct ib_uverbs_async_event_desc desc;
 
 	if (!vb_is_ours(context))
-		return FOREIGN(ibv_get_async_event)(context, event);
+		return FOREIGN(ibv_get_async_event, context, event);
 	if (c->channel.ops->awaits_events)
 		c->channel.ops->awaits_events(&c->channel);
 	if (event_read(context->async_fd, &desc, sizeof desc))

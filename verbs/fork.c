@@ -306,9 +306,7 @@ VB_EXPORT int ibv_fork_init(void)
 {
 	int error = turn_on();
 
-	if (!error)
-		foreign_fork_init();
-	return error;
+	return error ? error : foreign_fork_init();
 }
 
 VB_EXPORT enum ibv_fork_status ibv_is_fork_initialized(void)

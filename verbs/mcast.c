@@ -25,13 +25,13 @@ static int change(unsigned command, const struct ibv_qp *qp, const union ibv_gid
 VB_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	if (!vb_is_ours(qp->context))
-		return FOREIGN(ibv_attach_mcast)(qp, gid, lid);
+		return FOREIGN(ibv_attach_mcast, qp, gid, lid);
 	return change(IB_USER_VERBS_CMD_ATTACH_MCAST, qp, gid, lid);
 }
 
 VB_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	if (!vb_is_ours(qp->context))
-		return FOREIGN(ibv_detach_mcast)(qp, gid, lid);
+		return FOREIGN(ibv_detach_mcast, qp, gid, lid);
 	return change(IB_USER_VERBS_CMD_DETACH_MCAST, qp, gid, lid);
 }

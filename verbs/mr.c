@@ -110,7 +110,7 @@ VB_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t 
 					  uint64_t iova, unsigned int access)
 {
 	if (!vb_is_ours(pd->context))
-		return FOREIGN(ibv_reg_mr_iova2)(pd, addr, length, iova, access);
+		return FOREIGN(ibv_reg_mr_iova2, pd, addr, length, iova, access);
 	return mr_register(pd, addr, length, iova, access);
 }
 
@@ -118,14 +118,14 @@ VB_EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t l
 					 uint64_t iova, int access)
 {
 	if (!vb_is_ours(pd->context))
-		return FOREIGN(ibv_reg_mr_iova)(pd, addr, length, iova, access);
+		return FOREIGN(ibv_reg_mr_iova, pd, addr, length, iova, access);
 	return mr_register(pd, addr, length, iova, (unsigned)access);
 }
 
 VB_EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
 	if (!vb_is_ours(pd->context))
-		return FOREIGN(ibv_reg_mr)(pd, addr, length, access);
+		return FOREIGN(ibv_reg_mr, pd, addr, length, access);
 	return mr_register(pd, addr, length, (uintptr_t)addr, (unsigned)access);
 }
 
@@ -137,7 +137,7 @@ VB_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, s
 	unsigned at;
 
 	if (!vb_is_ours(pd->context))
-		return FOREIGN(ibv_reg_dmabuf_mr)(pd, offset, length, iova, fd, access);
+		return FOREIGN(ibv_reg_dmabuf_mr, pd, offset, length, iova, fd, access);
 	mr = vb_mr_new(pd, VB_MR_DMABUF, (void *)(uintptr_t)offset, length);
 	if (!mr)
 		return NULL;
@@ -249,7 +249,7 @@ VB_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void
 	const struct ibv_mr wanted = { .pd = pd, .addr = addr, .length = length };
 
 	if (!vb_is_ours(mr->context))
-		return FOREIGN(ibv_rereg_mr)(mr, flags, pd, addr, length, access);
+		return FOREIGN(ibv_rereg_mr, mr, flags, pd, addr, length, access);
 	if (!is_change_sound(vb_mr_of(mr), flags, &wanted, access)) {
 		errno = EINVAL;
 		return IBV_REREG_MR_ERR_INPUT;
@@ -263,7 +263,7 @@ VB_EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
 	int error = 0;
 
 	if (!vb_is_ours(mr->context))
-		return FOREIGN(ibv_dereg_mr)(mr);
+		return FOREIGN(ibv_dereg_mr, mr);
 	if (own->kind != VB_MR_NULL)
 		error = cmd_destroy(mr->context, UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY,
 				    UVERBS_ATTR_DESTROY_MR_HANDLE, mr->handle);
@@ -302,7 +302,7 @@ VB_EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 	int error;
 
 	if (!vb_is_ours(pd->context))
-		return FOREIGN(ibv_import_mr)(pd, mr_handle);
+		return FOREIGN(ibv_import_mr, pd, mr_handle);
 	mr = vb_mr_new(pd, VB_MR_IMPORTED, NULL, 0);
 	if (!mr)
 		return NULL;
@@ -321,5 +321,5 @@ VB_EXPORT void ibv_unimport_mr(struct ibv_mr *mr)
 	if (vb_is_ours(mr->context))
 		free(mr);
 	else
-		FOREIGN(ibv_unimport_mr)(mr);
+		FOREIGN(ibv_unimport_mr, mr);
 }

@@ -51,7 +51,7 @@ VB_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	int error;
 
 	if (!vb_is_ours(context))
-		return FOREIGN(ibv_alloc_pd)(context);
+		return FOREIGN(ibv_alloc_pd, context);
 	pd = pd_new(context);
 	if (!pd)
 		return NULL;
@@ -75,7 +75,7 @@ VB_EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
 	int error;
 
 	if (!vb_is_ours(pd->context))
-		return FOREIGN(ibv_dealloc_pd)(pd);
+		return FOREIGN(ibv_dealloc_pd, pd);
 	if (own->users)
 		return EBUSY;
 	if (own->protection) {
@@ -166,7 +166,7 @@ VB_EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_
 	struct vb_pd *pd;
 
 	if (!vb_is_ours(context))
-		return FOREIGN(ibv_import_pd)(context, pd_handle);
+		return FOREIGN(ibv_import_pd, context, pd_handle);
 	pd = pd_new(context);
 	if (!pd)
 		return NULL;
@@ -182,5 +182,5 @@ VB_EXPORT void ibv_unimport_pd(struct ibv_pd *pd)
 	if (vb_is_ours(pd->context))
 		free(pd);
 	else
-		FOREIGN(ibv_unimport_pd)(pd);
+		FOREIGN(ibv_unimport_pd, pd);
 }

@@ -407,7 +407,7 @@ VB_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
 	struct ibv_qp *qp;
 
 	if (!vb_is_ours(pd->context))
-		return FOREIGN(ibv_create_qp)(pd, attr);
+		return FOREIGN(ibv_create_qp, pd, attr);
 	qp = vb_create_qp_ex(pd->context, &extended);
 	if (qp)
 		attr->cap = extended.cap;
@@ -417,7 +417,7 @@ VB_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
 VB_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 {
 	if (!vb_is_ours(qp->context))
-		return FOREIGN(ibv_qp_to_qp_ex)(qp);
+		return FOREIGN(ibv_qp_to_qp_ex, qp);
 	return vb_qp_of(qp)->build ? &vb_qp_of(qp)->ex : NULL;
 }
 
@@ -485,7 +485,7 @@ VB_EXPORT int ibv_destroy_qp(struct ibv_qp *base)
 	int error;
 
 	if (!vb_is_ours(base->context))
-		return FOREIGN(ibv_destroy_qp)(base);
+		return FOREIGN(ibv_destroy_qp, base);
 	cmd_object(&cmd, UVERBS_ATTR_DESTROY_QP_HANDLE, base->handle);
 	cmd_out(&cmd, UVERBS_ATTR_DESTROY_QP_RESP, &answer, sizeof answer);
 	error = cmd_send(&cmd, base->context);

@@ -155,7 +155,7 @@ VB_EXPORT int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int a
 	int error;
 
 	if (!vb_is_ours(base->context))
-		return FOREIGN(ibv_modify_qp)(base, attr, attr_mask);
+		return FOREIGN(ibv_modify_qp, base, attr, attr_mask);
 	error = modify_command(base, attr, (uint32_t)attr_mask);
 	if (!error && attr_mask & IBV_QP_STATE)
 		state_change(vb_qp_of(base), attr->qp_state);
@@ -235,7 +235,7 @@ VB_EXPORT int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int at
 	int error;
 
 	if (!vb_is_ours(base->context))
-		return FOREIGN(ibv_query_qp)(base, attr, attr_mask, init);
+		return FOREIGN(ibv_query_qp, base, attr, attr_mask, init);
 	if (attr_mask & ~0xffffff)
 		return EOPNOTSUPP;
 	error = query_command(base, (uint32_t)attr_mask, &answer);
@@ -257,7 +257,7 @@ VB_EXPORT int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int at
 VB_EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	if (!vb_is_ours(qp->context))
-		return FOREIGN(ibv_query_ece)(qp, ece);
+		return FOREIGN(ibv_query_ece, qp, ece);
 	*ece = (struct ibv_ece){ 0 };
 	return 0;
 }
@@ -265,7 +265,7 @@ VB_EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 VB_EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	if (!vb_is_ours(qp->context))
-		return FOREIGN(ibv_set_ece)(qp, ece);
+		return FOREIGN(ibv_set_ece, qp, ece);
 	if (!ece->vendor_id) {
 		ece->options = 0;
 		return 0;
@@ -277,5 +277,5 @@ VB_EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 VB_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
 {
 	return vb_is_ours(qp->context) ? 0 :
-	       FOREIGN(ibv_query_qp_data_in_order)(qp, op, flags);
+	       FOREIGN(ibv_query_qp_data_in_order, qp, op, flags);
 }

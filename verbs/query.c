@@ -192,7 +192,7 @@ VB_EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_at
 	int error;
 
 	if (!vb_is_ours(context))
-		return FOREIGN(ibv_query_device)(context, attr);
+		return FOREIGN(ibv_query_device, context, attr);
 	error = attributes_ask(context, &whole);
 	if (!error)
 		*attr = whole.orig_attr;
@@ -241,7 +241,7 @@ VB_EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port_num,
 			     struct _compat_ibv_port_attr *port_attr)
 {
 	if (!vb_is_ours(context))
-		return FOREIGN(ibv_query_port)(context, port_num, port_attr);
+		return FOREIGN(ibv_query_port, context, port_num, port_attr);
 	return vb_query_port(context, port_num, (struct ibv_port_attr *)port_attr,
 			     OLD_PORT_ATTR_BYTES);
 }
@@ -277,7 +277,7 @@ VB_EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int i
 	int error;
 
 	if (!vb_is_ours(context))
-		return FOREIGN(ibv_query_gid)(context, port_num, index, gid);
+		return FOREIGN(ibv_query_gid, context, port_num, index, gid);
 	error = gid_entry_ask(context, port_num, (uint32_t)index, &entry);
 	if (error && error != ENODATA) {
 		errno = error;
@@ -295,7 +295,7 @@ VB_EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, 
 	int error;
 
 	if (!vb_is_ours(context))
-		return FOREIGN(_ibv_query_gid_ex)(context, port_num, gid_index, entry, flags,
+		return FOREIGN(_ibv_query_gid_ex, context, port_num, gid_index, entry, flags,
 						  entry_bytes);
 	if (flags)
 		return vb_fail(EOPNOTSUPP);
@@ -322,7 +322,7 @@ VB_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_g
 	int error;
 
 	if (!vb_is_ours(context))
-		return FOREIGN(_ibv_query_gid_table)(context, entries, max_entries, flags,
+		return FOREIGN(_ibv_query_gid_table, context, entries, max_entries, flags,
 						     entry_bytes);
 	if (flags)
 		return -EOPNOTSUPP;
@@ -372,7 +372,7 @@ VB_EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int 
 	int length;
 
 	if (!vb_is_ours(context))
-		return FOREIGN(ibv_query_pkey)(context, port_num, index, pkey);
+		return FOREIGN(ibv_query_pkey, context, port_num, index, pkey);
 	length = attribute_of_port(context, port_num, "pkeys", index, text, sizeof text);
 	if (length < 0) {
 		errno = -length;

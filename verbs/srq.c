@@ -187,7 +187,7 @@ VB_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_
 	struct ibv_srq *srq;
 
 	if (!vb_is_ours(pd->context))
-		return FOREIGN(ibv_create_srq)(pd, attr);
+		return FOREIGN(ibv_create_srq, pd, attr);
 	srq = vb_create_srq_ex(pd->context, &extended);
 	if (srq)
 		attr->attr = extended.attr;
@@ -204,7 +204,7 @@ VB_EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int
 			       .in = &request, .in_bytes = sizeof request };
 
 	return vb_is_ours(srq->context) ? cmd_write(&w, srq->context) :
-	       FOREIGN(ibv_modify_srq)(srq, attr, attr_mask);
+	       FOREIGN(ibv_modify_srq, srq, attr, attr_mask);
 }
 
 VB_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
@@ -218,7 +218,7 @@ VB_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 	int error;
 
 	if (!vb_is_ours(srq->context))
-		return FOREIGN(ibv_query_srq)(srq, attr);
+		return FOREIGN(ibv_query_srq, srq, attr);
 	error = cmd_write(&w, srq->context);
 	if (error)
 		return error;
@@ -243,7 +243,7 @@ VB_EXPORT int ibv_destroy_srq(struct ibv_srq *base)
 	int error;
 
 	if (!vb_is_ours(base->context))
-		return FOREIGN(ibv_destroy_srq)(base);
+		return FOREIGN(ibv_destroy_srq, base);
 	cmd_object(&cmd, UVERBS_ATTR_DESTROY_SRQ_HANDLE, base->handle);
 	cmd_out(&cmd, UVERBS_ATTR_DESTROY_SRQ_RESP, &answer, sizeof answer);
 	error = cmd_send(&cmd, base->context);
