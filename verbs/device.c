@@ -4,7 +4,8 @@
  *
  * VERBENA_NIC decides once a process where devices come from: "hw" means the kernel's, anything
  * else the emulated one.  With hw, devices whose queues we do not know come from the system's
- * libibverbs (foreign.c).
+ * libibverbs (foreign.c); with VERBENA_CHANNEL=kernel alone they do not, because the kernel may be
+ * the shim, which that library would look past.
  *
  * A device is kept as long as its provider lists it, or a list or a context refers to it: asking
  * twice gives the same pointers, and programs that open one after they freed their list get away
@@ -28,12 +29,22 @@
 static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vb_device *devices;
 
+static bool is_set_to(const char *variable, const char *value)
+{
+	const char *text = getenv(variable);
+
+	return text && !strcmp(text, value);
+}
+
+static bool is_hardware(void)
+{
+	return is_set_to("VERBENA_NIC", "hw");
+}
+
 static const struct channel_provider *provider(void)
 {
-	const char *nic = getenv("VERBENA_NIC"), *channel = getenv("VERBENA_CHANNEL");
-	bool is_kernel = (nic && !strcmp(nic, "hw")) || (channel && !strcmp(channel, "kernel"));
-
-	return is_kernel ? &channel_kernel : &channel_emulated;
+	return is_hardware() || is_set_to("VERBENA_CHANNEL", "kernel") ? &channel_kernel :
+									 &channel_emulated;
 }
 
 /* Tells our devices from those of another libibverbs. */
@@ -167,7 +178,7 @@ static int list_fill(struct ibv_device **list, const struct channel_provider *fr
 static struct ibv_device **list_make(const struct channel_provider *from,
 				     const struct channel_device *found, int count)
 {
-	struct ibv_device **foreign = from == &channel_kernel ? foreign_list() : NULL;
+	struct ibv_device **foreign = is_hardware() ? foreign_list() : NULL;
 	unsigned others = 0, at = (unsigned)count;
 	struct ibv_device **list;
 
@@ -404,6 +415,8 @@ VB_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 	if (error) {
 		if (fd >= 0)
 			close(fd);
+		if (error == -ENODEV && is_hardware())
+			return FOREIGN(ibv_import_device, cmd_fd);
 		errno = -error;
 		return NULL;
 	}

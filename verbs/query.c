@@ -341,8 +341,11 @@ VB_EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, 
 				 unsigned *type)
 {
 	struct ib_uverbs_gid_entry entry;
-	int error = gid_entry_ask(context, port_num, index, &entry);
+	int error;
 
+	if (!vb_is_ours(context))
+		return FOREIGN(ibv_query_gid_type, context, port_num, index, type);
+	error = gid_entry_ask(context, port_num, index, &entry);
 	if (error && error != ENODATA) {
 		errno = error;
 		return -1;
@@ -388,6 +391,8 @@ VB_EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num, 
 	struct ibv_port_attr port;
 	__be16 here;
 
+	if (!vb_is_ours(context))
+		return FOREIGN(ibv_get_pkey_index, context, port_num, pkey);
 	if (vb_query_port(context, port_num, &port, sizeof port))
 		return -1;
 	for (int i = 0; i < port.pkey_tbl_len; i++) {
