@@ -148,22 +148,44 @@ static int fill_ethernet(struct vb_ah *ah, const struct ibv_ah_attr *attr)
 	return 0;
 }
 
+enum { PORT_IS_KNOWN = 1, PORT_IS_ETHERNET = 2, PORT_WANTS_GRH = 4 };
+
+/* What kind of network a port is on does not change: it is asked once. */
+static int port_kind(struct ibv_context *context, uint8_t port_num, uint8_t *out)
+{
+	_Atomic uint8_t *known = &vb_context_of(context)->port_kind[port_num];
+	struct ibv_port_attr port;
+	int error;
+
+	*out = atomic_load_explicit(known, memory_order_relaxed);
+	if (*out)
+		return 0;
+	error = vb_query_port(context, port_num, &port, sizeof port);
+	if (error)
+		return error;
+	*out = PORT_IS_KNOWN;
+	if (port.link_layer == IBV_LINK_LAYER_ETHERNET)
+		*out |= PORT_IS_ETHERNET | PORT_WANTS_GRH;
+	if (port.flags & IBV_QPF_GRH_REQUIRED)
+		*out |= PORT_WANTS_GRH;
+	atomic_store_explicit(known, *out, memory_order_relaxed);
+	return 0;
+}
+
 static int ah_fill(struct vb_ah *ah, const struct ibv_ah_attr *attr)
 {
-	struct ibv_port_attr port;
-	bool is_ethernet;
-	int error = vb_query_port(ah->ah.context, attr->port_num, &port, sizeof port);
+	uint8_t kind;
+	int error = port_kind(ah->ah.context, attr->port_num, &kind);
 
 	if (error)
 		return error;
-	is_ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET;
-	if (!attr->is_global && (is_ethernet || port.flags & IBV_QPF_GRH_REQUIRED))
+	if (!attr->is_global && kind & PORT_WANTS_GRH)
 		return EINVAL;
 	mlx5_datagram_set_is_extended(&ah->av, 1);
 	mlx5_datagram_set_rate(&ah->av, hardware_rate(attr->static_rate));
 	if (attr->is_global)
 		av_set_global(&ah->av, &attr->grh);
-	if (is_ethernet)
+	if (kind & PORT_IS_ETHERNET)
 		return fill_ethernet(ah, attr);
 	av_set_infiniband(&ah->av, attr);
 	return 0;

@@ -71,6 +71,14 @@ static void answer_context(struct ib_uverbs_ioctl_hdr *header)
 	answer->cqe_version = 1;
 }
 
+static void answer_port(struct ib_uverbs_ioctl_hdr *header)
+{
+	struct ib_uverbs_query_port_resp_ex *answer = script_memory(header, UVERBS_ATTR_QUERY_PORT_RESP);
+
+	answer->legacy_resp.link_layer = script.link_layer;
+	answer->legacy_resp.flags = script.port_flags;
+}
+
 static void answer_event_file(struct ib_uverbs_ioctl_hdr *header)
 {
 	attr_find(header, UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE)->data =
@@ -129,6 +137,7 @@ static const struct answer {
 } answers[] = {
 	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT, answer_context },
 	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE, answer_write },
+	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT, answer_port },
 	{ UVERBS_OBJECT_ASYNC_EVENT, UVERBS_METHOD_ASYNC_EVENT_ALLOC, answer_event_file },
 	{ MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, answer_uar },
 	{ UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE, answer_cq },

@@ -31,6 +31,7 @@ extern struct script {
 	uint32_t rang_qpn;
 	void (*on_rang)(void);
 	void (*on_idle)(void);
+	uint8_t link_layer, port_flags;		/* of every port, IBV_LINK_LAYER_*, IBV_QPF_* */
 	/* Called with each INVOKE_WRITE, before it is answered. */
 	void (*on_write)(uint64_t command);
 	/* Called with each command that succeeds, after it is answered: looks, may answer more. */
