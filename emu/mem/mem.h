@@ -29,6 +29,16 @@ int mem_guard_init(void);
  */
 void mem_guard_fault(int signal, siginfo_t *info);
 
+/*
+ * For those who do not stand before sigaction(): if a handler of the application's has replaced
+ * ours it becomes the next one behind ours again.  Two system calls.  Callers are serialised.
+ */
+void mem_guard_renew(void);
+
+/* A fault that was not ours: what @action makes of it, as if the kernel had looked there.  The
+ * caller resets what has SA_RESETHAND. */
+void mem_guard_pass_on(const struct sigaction *action, int number, siginfo_t *info, void *context);
+
 int mem_copy_in(void *dst, uint64_t src_addr, size_t bytes);
 int mem_copy_out(uint64_t dst_addr, const void *src, size_t bytes);
 int mem_load32(uint64_t addr, uint32_t *out);		/* one aligned load, acquire; raw bytes  */

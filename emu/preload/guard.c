@@ -67,46 +67,14 @@ static void unlock_unblock(const sigset_t *before)
 	pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-/* As the kernel does it when nobody handles the signal. */
-static void die_by_default(int number, const siginfo_t *info)
-{
-	struct sigaction dfl = { .sa_handler = SIG_DFL };
-
-	real()->sigaction(number, &dfl, NULL);
-	if (info->si_code <= 0)
-		raise(number);
-	/* A fault repeats when the handler returns, and then kills at the right place. */
-}
-
-static void call_handler(const struct sigaction *action, int number, siginfo_t *info,
-			 void *context)
-{
-	sigset_t mask = action->sa_mask;
-
-	if (!(action->sa_flags & SA_NODEFER))
-		sigaddset(&mask, number);
-	pthread_sigmask(SIG_BLOCK, &mask, NULL);	/* undone by the kernel on return */
-	if (action->sa_flags & SA_SIGINFO)
-		action->sa_sigaction(number, info, context);
-	else
-		action->sa_handler(number);
-}
-
 static void pass_on(int number, siginfo_t *info, void *context)
 {
 	struct wish *w = wish_of(number);
 	struct sigaction action = wish_read(w), dfl = { .sa_handler = SIG_DFL };
-	bool is_plain = !(action.sa_flags & SA_SIGINFO);
 
-	if (is_plain && action.sa_handler == SIG_IGN && info->si_code <= 0)
-		return;
-	if (is_plain && (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN)) {
-		die_by_default(number, info);	/* a real fault cannot be ignored */
-		return;
-	}
 	if (action.sa_flags & SA_RESETHAND)
 		wish_write(w, &dfl);
-	call_handler(&action, number, info, context);
+	mem_guard_pass_on(&action, number, info, context);
 }
 
 static void guard_handler(int number, siginfo_t *info, void *context)
