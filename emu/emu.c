@@ -278,6 +278,22 @@ static int numbers_begin(struct emu_function *f)
 	return error;
 }
 
+static void (*look_outside)(void);	/* see emu_look_with() */
+
+void emu_look_with(void (*look)(void))
+{
+	look_outside = look;
+}
+
+static bool function_look(void *ctx)
+{
+	struct emu_function *f = ctx;
+
+	if (look_outside)
+		look_outside();
+	return port_watch_look(&f->port);
+}
+
 static int engine_begin(struct emu_function *f)
 {
 	int error = wire_shm_open(f->fabric, &f->wire);
@@ -288,7 +304,7 @@ static int engine_begin(struct emu_function *f)
 		return error;
 	f->dev.engine = f->engine;
 	port_watch_begin(&f->port, &f->dev, f->fabric);
-	engine_look_with(f->engine, port_watch_look, &f->port);
+	engine_look_with(f->engine, function_look, f, look_outside != NULL);
 	return 0;
 }
 
@@ -516,6 +532,10 @@ void emu_close(struct uv_file *file)
 	int held = cancel_hold();
 	int saved = errno;	/* a close() that succeeds tells why an earlier call failed */
 
+	if (!lenders_are_admitted()) {	/* as above: the files are the parent's */
+		cancel_release(held);
+		return;
+	}
 	pthread_mutex_lock(&life);
 	if (file_forget(file)) {
 		uv_file_close(file);
@@ -538,6 +558,8 @@ static bool file_is_open(const struct uv_file *file)
 {
 	bool is_open;
 
+	if (!lenders_are_admitted())
+		return false;		/* also after a fork that fork_child() was not told of */
 	pthread_mutex_lock(&life);
 	is_open = file_find(file) && !function->dev.is_fatal;
 	pthread_mutex_unlock(&life);

@@ -71,6 +71,14 @@ void emu_rings_itself(struct uv_file *file);
 /* The user of @file wants to hear of events, also of those that nothing here leads to. */
 void emu_awaits_events(struct uv_file *file);
 
+/*
+ * Before the first emu_open(), by those who have no shim: @look is called by every command and
+ * when the NIC thread has woken up, which it then does for some time after the last thing that
+ * happened, to see what the program did behind the device's back.  It is called with the device's
+ * lock, and calls nothing here.
+ */
+void emu_look_with(void (*look)(void));
+
 /* Lend time.  Cheap; safe at any moment and for any number. */
 void emu_rang(uint32_t qpn);
 void emu_posted_recv(uint32_t qpn);

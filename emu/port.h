@@ -28,6 +28,6 @@ unsigned port_gids(const struct emu_identity *id, uint8_t gid[FABRIC_GIDS_MAX][1
 
 /* Take over what was set before; nobody is told.  @w->base is filled. */
 void port_watch_begin(struct port_watch *w, struct emu_dev *dev, struct fabric *fabric);
-/* For engine_look_with(); @ctx is the struct port_watch. */
+/* For the look of engine_look_with(); @ctx is the struct port_watch. */
 bool port_watch_look(void *ctx);
 #endif

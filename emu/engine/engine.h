@@ -87,9 +87,10 @@ void engine_doze_stop(struct engine *e);
 /*
  * Lock held.  @look is called, with the lock, by every command and whenever the NIC thread or a
  * sleeper in its place has woken up: something outside may have changed.  It returns true if it
- * raised events.
+ * raised events.  If it @lingers, the NIC thread looks for some time after the last thing that
+ * happened, too.
  */
-void engine_look_with(struct engine *e, bool (*look)(void *ctx), void *ctx);
+void engine_look_with(struct engine *e, bool (*look)(void *ctx), void *ctx, bool lingers);
 /* Lock held.  The device has broken: every QP fails, and what was posted is flushed. */
 void engine_fail(struct engine *e);
 

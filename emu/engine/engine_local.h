@@ -57,6 +57,7 @@ struct engine {
 
 	bool (*look)(void *ctx);		/* see engine_look_with() */
 	void *look_ctx;
+	bool lingers;
 
 	uint64_t progress;			/* packets taken and completions written, ever */
 	uint64_t progress_seen;			/* at the last lend */

@@ -10,7 +10,8 @@
  * Programs that ring doorbell pages themselves are found by looking at pages and records: soon
  * again while that finds something, and ever more rarely while it does not.  Only where somebody is
  * known to ring in that way does looking never end; elsewhere it ends soon after the last new
- * page, so that an idle process sleeps and uses no CPU.
+ * page, or where somebody has asked for it after the last call, so that an idle process sleeps and
+ * uses no CPU.
  */
 #include <errno.h>
 #include <signal.h>
@@ -81,12 +82,12 @@ static void look(struct nic *nic, uint64_t now_ns, bool is_busy)
 }
 
 /* After a look and what came of it, which began at @start_ns. */
-static void look_again(struct nic *nic, uint64_t start_ns, uint64_t now_ns)
+static void look_again(struct nic *nic, uint64_t start_ns, uint64_t now_ns, bool is_busy)
 {
 	struct engine *e = nic->e;
 	bool is_watched = atomic_load(&e->watched) > 0;
 	bool has_news = atomic_exchange(&e->wants_look, false) || e->page_rings != nic->rings ||
-			(is_watched && e->progress != nic->progress);
+			(is_watched && e->progress != nic->progress) || (e->lingers && is_busy);
 
 	nic->rings = e->page_rings;
 	nic->progress = e->progress;
@@ -116,7 +117,7 @@ static uint64_t run_and_measure(struct nic *nic)
 	look(nic, start_ns, is_busy);
 	engine_drive(e);
 	now_ns = e->dev->now_ns();
-	look_again(nic, start_ns, now_ns);
+	look_again(nic, start_ns, now_ns, is_busy);
 	wait_ns = due_in_ns(e, now_ns);
 	if (nic->look_at_ns != UINT64_MAX)
 		wait_ns = shorter(wait_ns, nic->look_at_ns > now_ns ? nic->look_at_ns - now_ns : 0);

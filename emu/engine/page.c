@@ -66,10 +66,11 @@ void look_outside(struct engine *e)
 		doze_tell(e);
 }
 
-void engine_look_with(struct engine *e, bool (*look)(void *ctx), void *ctx)
+void engine_look_with(struct engine *e, bool (*look)(void *ctx), void *ctx, bool lingers)
 {
 	e->look = look;
 	e->look_ctx = ctx;
+	e->lingers = lingers;
 }
 
 void pages_scan(struct engine *e)
