@@ -67,6 +67,9 @@ class Handled(unittest.TestCase):
     def test_faults_of_the_program_reach_its_handler(self):
         run_case(self, "own-faults")
 
+    def test_handlers_that_are_installed_over_ours(self):
+        run_case(self, "late-handlers")
+
     def test_timers_and_signals_all_the_time(self):
         run_case(self, "storm")
 
