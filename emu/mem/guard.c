@@ -127,19 +127,21 @@ static void guard_handle(unsigned level, int number, siginfo_t *info, void *cont
 	errno = saved;
 }
 
-#define GUARD_LEVEL(n)								\
-	static void guard_handler_##n(int number, siginfo_t *info, void *context)	\
-	{									\
-		guard_handle(n, number, info, context);				\
-	}
-GUARD_LEVEL(0)
-GUARD_LEVEL(1) GUARD_LEVEL(2) GUARD_LEVEL(3) GUARD_LEVEL(4) GUARD_LEVEL(5) GUARD_LEVEL(6)
-	GUARD_LEVEL(7)
+/* One for each level, since the kernel does not tell a handler which one it is. */
+#define HANDLER int number, siginfo_t *info, void *context
+static void guard_handler_0(HANDLER) { guard_handle(0, number, info, context); }
+static void guard_handler_1(HANDLER) { guard_handle(1, number, info, context); }
+static void guard_handler_2(HANDLER) { guard_handle(2, number, info, context); }
+static void guard_handler_3(HANDLER) { guard_handle(3, number, info, context); }
+static void guard_handler_4(HANDLER) { guard_handle(4, number, info, context); }
+static void guard_handler_5(HANDLER) { guard_handle(5, number, info, context); }
+static void guard_handler_6(HANDLER) { guard_handle(6, number, info, context); }
+static void guard_handler_7(HANDLER) { guard_handle(7, number, info, context); }
 
-		static void (*const guard_handlers[LEVELS])(int, siginfo_t *, void *) = {
-			guard_handler_0, guard_handler_1, guard_handler_2, guard_handler_3,
-			guard_handler_4, guard_handler_5, guard_handler_6, guard_handler_7,
-		};
+static void (*const guard_handlers[LEVELS])(HANDLER) = {
+	guard_handler_0, guard_handler_1, guard_handler_2, guard_handler_3,
+	guard_handler_4, guard_handler_5, guard_handler_6, guard_handler_7,
+};
 
 static int install(int number, unsigned level, struct sigaction *before)
 {

@@ -73,7 +73,8 @@ static void answer_context(struct ib_uverbs_ioctl_hdr *header)
 
 static void answer_port(struct ib_uverbs_ioctl_hdr *header)
 {
-	struct ib_uverbs_query_port_resp_ex *answer = script_memory(header, UVERBS_ATTR_QUERY_PORT_RESP);
+	struct ib_uverbs_query_port_resp_ex *answer =
+		script_memory(header, UVERBS_ATTR_QUERY_PORT_RESP);
 
 	answer->legacy_resp.link_layer = script.link_layer;
 	answer->legacy_resp.flags = script.port_flags;
