@@ -18,33 +18,47 @@ static void await(struct engine *e, struct emu_qp *qp)
 		timer_start(e, qp, e->dev->now_ns() + LOOK_NS);
 }
 
-static void sent(struct engine *e, struct emu_qp *qp, const struct ib_packet *p,
-		 enum wire_sent how)
+/* Is there nobody, or only no way?  Shared memory may be short. */
+static bool is_there(struct engine *e, const struct ib_packet *p, enum wire_sent how)
 {
-	const struct tp_half *h = &transport_of(qp)->relay;
+	return how == WIRE_NOBODY && e->wire->ops->lives(e->wire, p);
+}
 
-	if (how == WIRE_UNREADABLE)
-		h->unreadable(&e->tp, qp);
-	else if (how == WIRE_SENT || qp->type != QPT_XRC_TGT)
-		h->sent(&e->tp, qp, p);	/* a guest whose target is gone tells nobody */
+static void target_sent(struct engine *e, struct emu_qp *qp, const struct ib_packet *p,
+			enum wire_sent how)
+{
+	if (how == WIRE_SENT)
+		xrc_relay_sent(&e->tp, qp, p);
+	else if (is_there(e, p, how))
+		xrc_relay_dropped(qp, p);
 	else
 		xrc_relay_lost(&e->tp, qp, p);
-	if (qp->type == QPT_XRC_TGT)
-		await(e, qp);
+	await(e, qp);
+}
+
+/* A guest whose target is gone tells nobody. */
+static void guest_sent(struct engine *e, struct emu_qp *qp, const struct ib_packet *p,
+		       enum wire_sent how)
+{
+	if (how == WIRE_UNREADABLE)
+		xrc_guest_unreadable(&e->tp, qp);
+	else
+		xrc_guest_sent(&e->tp, qp, p);
 }
 
 bool relay_serve(struct engine *e, struct emu_qp *qp)
 {
 	const struct tp_half *h = &transport_of(qp)->relay;
+	bool is_target = qp->type == QPT_XRC_TGT;
 	enum wire_sent how;
 	struct ib_packet p;
 
 	for (int i = 0;
 	     i < PACKETS_A_TURN && h->next(&e->tp, qp, e->wire->ops->packet_bytes_max, &p); i++) {
 		how = e->wire->ops->send(e->wire, &p);
-		if (how == WIRE_FULL)
+		if (how == WIRE_FULL || (!is_target && is_there(e, &p, how)))
 			return false;
-		sent(e, qp, &p, how);
+		(is_target ? target_sent : guest_sent)(e, qp, &p, how);
 	}
 	return true;
 }
@@ -69,7 +83,7 @@ static void outcome_arrives(struct engine *e, const struct ib_packet *p)
 
 static void request_arrives(struct engine *e, const struct ib_packet *p)
 {
-	struct emu_qp *guest = xrc_guest_take(&e->tp, p);
+	struct emu_qp *guest = e->dev->is_fatal ? NULL : xrc_guest_take(&e->tp, p);
 	struct ib_packet out;
 
 	if (guest) {

@@ -274,7 +274,7 @@ static void enter_reset(struct emu_qp *qp)
 	*qp->resp = (struct rc_resp){ .pdn = qp->pdn, .pkey = qp->pkey };
 	qp->answers = (struct rc_answers){ 0 };
 	qp->attr = (struct qp_attr){ 0 };
-	qp->work = 0;
+	qp->work &= QP_WORK_RELAY;	/* handles elsewhere have yet to hear of events */
 	qp->dest_qpn = 0;
 	qp->mtu_bytes = 0;
 	qp->is_armed_fatal = false;

@@ -27,6 +27,8 @@ int xrc_relay_next(struct tp *tp, struct emu_qp *qp, uint32_t bytes_max, struct 
 void xrc_relay_sent(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p);
 /* @p, or all that is out if it is NULL, will never be answered: no live process has the queue. */
 void xrc_relay_lost(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p);
+/* @p could not be sent now: its requester will try again. */
+void xrc_relay_dropped(struct emu_qp *qp, const struct ib_packet *p);
 /* Whose queue is being waited for; 0: nobody's. */
 uint32_t xrc_relay_awaits(const struct emu_qp *qp);
 /* The target is in ERR. */

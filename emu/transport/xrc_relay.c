@@ -231,6 +231,20 @@ void xrc_relay_lost(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p)
 	go_on(qp);
 }
 
+void xrc_relay_dropped(struct emu_qp *qp, const struct ib_packet *p)
+{
+	uint8_t op = ib_operation(p->opcode);
+
+	if (op == RELAY_HANDLE)
+		xrc_far_event_sent(qp, p);
+	else if (op == RELAY_END)
+		qp->relay->must_end = false;
+	else if (op == RELAY_FETCH)
+		qp->relay->wants_fetch = false;
+	else
+		relay_pop(qp);
+}
+
 /* Verdicts that a guest gives. */
 static bool is_outcome(uint32_t verdict)
 {

@@ -157,6 +157,20 @@ Test(xrc_handle, events_reach_every_handle)
 	cr_expect_eq(xrc_relay_next(&p.near.w->tp, p.target, 4096, &packet), 0, "nobody hears");
 }
 
+Test(xrc_handle, a_reset_takes_no_event_away)
+{
+	struct pair p = pair_new();
+	struct qp_attr reset = { .state = QP_RESET };
+	struct ib_packet packet;
+
+	cr_expect_eq(ask(&p, FAR_OPEN, 0, 1), 0);
+	qp_event(p.target, EVENT_QP_LAST_WQE);
+	cr_assert_eq(qp_modify(&p.near.w->dev, p.target, &reset, A_STATE), 0);
+	cr_expect_eq(p.target->work, QP_WORK_RELAY);
+	cr_expect_eq(xrc_relay_next(&p.near.w->tp, p.target, 4096, &packet), 1);
+	cr_expect_eq(packet.imm, EVENT_QP_LAST_WQE);
+}
+
 /* --- who is broken --- */
 
 Test(xrc_handle, questions_that_are_none)

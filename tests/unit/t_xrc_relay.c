@@ -543,6 +543,37 @@ Test(xrc_relay, a_request_that_was_dropped_comes_again)
 	cr_expect_eq(far_cqe(&t).kind, HW_CQE_RECV);
 }
 
+/* No room for a ring just now: as if the network had lost it. */
+Test(xrc_relay, what_could_not_be_sent_comes_again)
+{
+	struct two t = two_new();
+	struct ib_packet p;
+
+	post(&t.far, &t.far.one, 0);
+	t.far.w->b.data[0] = 3;
+	request(&t.near, SEND, t.far.one.srq->srqn, 64, 0);
+	pump(t.near.w);
+	cr_assert_eq(xrc_relay_next(&t.near.w->tp, t.target, PIECE, &p), 1);
+	xrc_relay_dropped(t.target, &p);
+	run(&t);
+	cr_expect_eq(far_cqes(&t), 0);
+	rc_timer(&t.near.w->tp, t.near.w->a.qp);
+	run(&t);
+	request(&t.near, READ, t.far.one.srq->srqn, 8, t.far.w->b.mr->key);
+	pump(t.near.w);
+	cr_assert(forth(&t) && back(&t));
+	pump(t.near.w);
+	cr_assert_eq(xrc_relay_next(&t.near.w->tp, t.target, PIECE, &p), 1);
+	cr_assert_eq(p.opcode, IB_RELAY | RELAY_FETCH);
+	xrc_relay_dropped(t.target, &p);
+	cr_expect_not(t.target->relay->wants_fetch);
+	expect_good(t.near.w, &t.near.w->a, HW_CQE_REQ);
+	rc_timer(&t.near.w->tp, t.near.w->a.qp);
+	run(&t);
+	expect_good(t.near.w, &t.near.w->a, HW_CQE_REQ);
+	cr_expect_eq(far_cqe(&t).kind, HW_CQE_RECV);
+}
+
 /* An answer to a fetch that has another size than was asked for. */
 Test(xrc_relay, a_piece_of_another_size_is_no_answer)
 {
