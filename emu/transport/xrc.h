@@ -25,7 +25,8 @@ bool xrc_target_take(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p
 bool xrc_relay_take(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p);
 int xrc_relay_next(struct tp *tp, struct emu_qp *qp, uint32_t bytes_max, struct ib_packet *out);
 void xrc_relay_sent(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p);
-/* @p, or all that is out if it is NULL, will never be answered: no live process has the queue. */
+/* @p will never be answered: no live process has the queue.  NULL: whatever is out to the one that
+ * is being waited for. */
 void xrc_relay_lost(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p);
 /* @p could not be sent now: its requester will try again. */
 void xrc_relay_dropped(struct emu_qp *qp, const struct ib_packet *p);

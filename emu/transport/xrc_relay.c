@@ -214,17 +214,19 @@ void xrc_relay_lost(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p)
 {
 	struct relay *relay = qp->relay;
 	uint8_t op = p ? ib_operation(p->opcode) : 0;
+	uint32_t gone = xrc_relay_awaits(qp);
 
 	if (op == RELAY_HANDLE) {
 		xrc_far_event_sent(qp, p);
 		return;
 	}
 	relay->must_end = false;
-	if (p ? op == RELAY_FETCH : relay->is_fetching) {
+	if (p ? op == RELAY_FETCH : relay->is_fetching && relay->fetch_srqn == gone) {
 		relay->wants_fetch = false;
+		relay->fetch_psn = p ? p->psn : relay->fetch_psn;
 		fetch_refused(tp, qp);
 	}
-	if (p ? op != RELAY_FETCH && op != RELAY_END : relay->is_out) {
+	if (p ? op != RELAY_FETCH && op != RELAY_END : relay->is_out && relay->srqn == gone) {
 		dropped(tp, qp, &relay->head->p, WHY_XRC_SRQ);
 		head_end(tp, qp, V_NAK_ACCESS, 0);
 	}

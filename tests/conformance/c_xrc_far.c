@@ -516,6 +516,83 @@ CASE_EACH(xrc_far, the_owner_is_killed_with_a_request)
 	trio_end(&t);
 }
 
+enum { KILL_ROWS = 8, KILL_STEP_US = 150, UNDER_WAY = 32 };
+
+/* Many large messages are under way, for half of which there are receives. */
+static void load(struct trio *t)
+{
+	struct work w = far_work(t, IBV_WR_SEND, 100000);
+
+	for (uint64_t i = 0; i < UNDER_WAY / 2; i++)
+		far_post(t, i, 0, 1 << 20);
+	for (w.wr_id = 0; w.wr_id < UNDER_WAY; w.wr_id++)
+		must_post(&t->p, &w);
+}
+
+/* In order: some that are done, one that failed, and what was behind it. */
+static void await_broken(struct trio *t, enum ibv_wc_status status)
+{
+	bool has_failed = false;
+	struct done d;
+
+	for (uint64_t i = 0; i < UNDER_WAY; i++) {
+		end_await(&t->p.a, SEND_CQ, &d);
+		cr_assert(d.found, "%u are missing", (unsigned)(UNDER_WAY - i));
+		cr_assert_eq(d.wc.wr_id, i);
+		if (has_failed)
+			cr_assert_eq(d.wc.status, IBV_WC_WR_FLUSH_ERR);
+		else if (d.wc.status != IBV_WC_SUCCESS)
+			cr_assert_eq(d.wc.status, status, "%s", ibv_wc_status_str(d.wc.status));
+		has_failed |= d.wc.status != IBV_WC_SUCCESS;
+	}
+	cr_assert(has_failed);
+}
+
+CASE_TABLE(xrc_far, the_owner_of_the_queue_is_killed_at_any_moment, KILL_ROWS)
+{
+	struct pair_opts o;
+	struct trio t;
+
+	trio_defaults(&o);
+	o.a.timeout = 0;
+	o.a.bytes = 1 << 20;
+	trio_open_in(&t, where, &o, NULL);
+	load(&t);
+	usleep((unsigned)row * KILL_STEP_US);
+	peer_kill(&t.far);
+	await_broken(&t, IBV_WC_REM_ACCESS_ERR);
+	cr_expect_eq(peer_target_state(&t.p.peer), IBV_QPS_ERR);
+	trio_end(&t);
+}
+
+CASE_TABLE(xrc_far, the_owner_of_the_target_is_killed_at_any_moment, KILL_ROWS)
+{
+	struct pair_opts o;
+	struct trio t;
+	struct done d;
+
+	if (where != TWO_PROCESSES)
+		return;
+	trio_defaults(&o);
+	o.a.timeout = 14;
+	o.a.retry = 3;
+	o.a.bytes = 1 << 20;
+	trio_open_in(&t, where, &o, NULL);
+	load(&t);
+	usleep((unsigned)row * KILL_STEP_US);
+	peer_kill(&t.p.peer);
+	await_broken(&t, IBV_WC_RETRY_EXC_ERR);
+	/* what the queue has is good, and it goes on */
+	do {
+		peer_glance(&t.far, RECV_CQ, &d);
+		cr_expect(!d.found || d.wc.status == IBV_WC_SUCCESS);
+	} while (d.found);
+	far_post(&t, 50, 0, 64);
+	peer_stop(&t.far);
+	end_close(&t.p.a);
+	unlink(o.b.domain);
+}
+
 /* A stopped owner is late, and nothing is lost. */
 CASE_EACH(xrc_far, the_owner_is_stopped_for_a_while)
 {

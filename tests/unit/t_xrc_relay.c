@@ -470,6 +470,25 @@ Test(xrc_relay, who_waits_for_data_of_the_dead_is_told)
 	expect_status(t.near.w, &t.near.w->a, HW_REM_ACCESS);
 }
 
+/* The process ends between two pieces. */
+Test(xrc_relay, a_piece_that_nobody_has)
+{
+	struct two t = two_new();
+	struct ib_packet p;
+
+	request(&t.near, READ, t.far.one.srq->srqn, LONG, t.far.w->b.mr->key);
+	pump(t.near.w);
+	cr_assert(forth(&t) && back(&t));
+	pump(t.near.w);
+	cr_assert(forth(&t) && back(&t));
+	pump(t.near.w);
+	cr_assert_eq(xrc_relay_next(&t.near.w->tp, t.target, PIECE, &p), 1);
+	cr_assert_eq(p.opcode, IB_RELAY | RELAY_FETCH);
+	xrc_relay_lost(&t.near.w->tp, t.target, &p);
+	run(&t);
+	expect_status(t.near.w, &t.near.w->a, HW_REM_ACCESS);
+}
+
 static struct ib_packet outcome_of(const struct two *t, uint32_t imm)
 {
 	return (struct ib_packet){ .opcode = IB_RELAY | RC_ACKNOWLEDGE, .imm = imm,
