@@ -100,7 +100,7 @@ static uint64_t take_receive(struct vb_cq *cq, struct vb_queue *queue)
 		ring = &srq->ring;
 	}
 	wr_id = srq ? take_shared(cq, srq) : take_ring(cq, ring);
-	if (mlx5_cqe_format(now(cq)) != MLX5_CQE_NO_DATA)
+	if (mlx5_cqe_format(now(cq)) != MLX5_CQE_NO_DATA && cq->cq.status == IBV_WC_SUCCESS)
 		vb_scatter_receive(cq, srq ? &srq->ring : ring, cq->current_at, srq);
 	if (srq)
 		vb_srq_give_back(srq, cq->current_at);

@@ -179,6 +179,7 @@ BOTH(a_queue_that_is_gone_has_no_completions)
 	complete(w.qp, (struct hw_cqe){ .kind = HW_CQE_REQ, .wqe_opcode = MLX5_OPCODE_SEND });
 	script_complete(w.cq, w.written++, &cqe);
 	cr_assert_eq(must_poll().wr_id, 3);
+	cr_assert_eq(script.idle, 0, "it is passed over at once");
 	check_empty();
 }
 
@@ -521,6 +522,13 @@ static void complete_with_data(struct vb_qp *qp, struct hw_cqe cqe, uint32_t byt
 	complete(qp, cqe);
 }
 
+static struct mlx5_cqe *entry_of_last(void)
+{
+	uint8_t *entry = w.cq->at + (size_t)((w.written - 1) % w.cq->entries) * w.cq->entry_bytes;
+
+	return (void *)(entry + w.cq->entry_bytes - MLX5_CQE_BYTES);
+}
+
 static uint32_t data_max(uint8_t format)
 {
 	return format == MLX5_CQE_DATA_32 ? 32 : 64;
@@ -596,6 +604,30 @@ static void post_read(enum ibv_wr_opcode opcode, const struct ibv_sge *sge, int 
 	cr_assert_eq(ibv_post_send(vb_qp_base(w.qp), &wr, &bad), 0);
 }
 
+/* Whatever the bits say that tell of data: in errors something else stands there. */
+BOTH(an_error_brings_no_data)
+{
+	struct ibv_sge sge[3];
+
+	targets_fill(sge, 64, 0, 0);
+	for (unsigned is_send = 0; is_send < 2; is_send++) {
+		struct hw_cqe cqe = { .kind = is_send ? HW_CQE_REQ_ERR : HW_CQE_RECV_ERR,
+				      .syndrome = 0x13 };
+		uint8_t *last = w.cq->at + (size_t)(w.written % w.cq->entries + 1) *
+					   w.cq->entry_bytes - 1;
+
+		if (is_send)
+			post_read(IBV_WR_RDMA_READ, sge, 3);
+		else
+			must_post_recv(w.qp, 1, sge, 3);
+		complete(w.qp, cqe);
+		mlx5_cqe_set_byte_count(entry_of_last(), 32);
+		*last = (uint8_t)((*last & ~0xcu) | MLX5_CQE_DATA_32 << 2);
+		cr_assert_eq(must_poll().status, IBV_WC_REM_ACCESS_ERR);
+		check_targets(sge, 0);
+	}
+}
+
 /* From every block of the ring, so that the list of pieces crosses its end. */
 BOTH(what_a_read_brought)
 {
@@ -614,6 +646,64 @@ BOTH(what_a_read_brought)
 			cr_assert_eq(must_poll().byte_len, data_max(format));
 			check_targets(sge, data_max(format));
 		}
+}
+
+/* The pieces stand behind what says whose queue receives. */
+BOTH(what_a_read_of_xrc_brought)
+{
+	struct vb_qp *qp = script_qp(&(struct script_qp){
+		.type = IBV_QPT_XRC_SEND, .pd = w.pd, .send_cq = cq_base(), .depth = 8, .sges = 4,
+	});
+	struct ibv_sge sge[3];
+	/* Taken for a piece, this address would have a length. */
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_READ, .sg_list = sge, .num_sge = 3,
+				  .wr.rdma.remote_addr = 0x1000000000 };
+	struct ibv_send_wr *bad;
+
+	targets_fill(sge, 3, 17, 64);
+	cr_assert_eq(ibv_post_send(vb_qp_base(qp), &wr, &bad), 0);
+	complete_with_data(qp, (struct hw_cqe){ .kind = HW_CQE_REQ,
+						.wqe_opcode = MLX5_OPCODE_RDMA_READ },
+			   30, MLX5_CQE_DATA_32);
+	cr_assert_eq(must_poll().byte_len, 30);
+	check_targets(sge, 30);
+}
+
+/* A completion can't bring more than it has room for, whatever it says. */
+BOTH(more_data_than_there_is_room_for)
+{
+	struct ibv_sge sge[3];
+
+	targets_fill(sge, 64, 64, 64);
+	must_post_recv(w.qp, 1, sge, 3);
+	complete_with_data(w.qp, (struct hw_cqe){ .kind = HW_CQE_RECV }, 32, MLX5_CQE_DATA_32);
+	mlx5_cqe_set_byte_count(entry_of_last(), 1000);
+	cr_assert_eq(must_poll().byte_len, 1000);
+	check_targets(sge, 32);
+}
+
+/* What does not fit is left out, and goes into no request or receive behind it. */
+BOTH(more_data_than_was_asked_for)
+{
+	struct ibv_sge sge[4], behind = { (uintptr_t)target[3], 64, 1 };
+
+	targets_fill(sge, 5, 6, 7);
+	sge[3] = (struct ibv_sge){ (uintptr_t)target[2] + 7, 1, 1 };
+	post_read(IBV_WR_RDMA_READ, sge, 3);
+	post_read(IBV_WR_RDMA_READ, &behind, 1);
+	complete_with_data(w.qp, (struct hw_cqe){ .kind = HW_CQE_REQ,
+						  .wqe_opcode = MLX5_OPCODE_RDMA_READ },
+			   32, MLX5_CQE_DATA_32);
+	must_poll();
+	check_targets(sge, 18);
+	targets_fill(sge, 5, 6, 7);
+	must_post_recv(w.qp, 1, sge, 4);
+	must_post_recv(w.qp, 2, &behind, 1);
+	complete_with_data(w.qp, (struct hw_cqe){ .kind = HW_CQE_RECV }, 32, MLX5_CQE_DATA_32);
+	must_poll();
+	sge[2].length++;
+	check_targets(sge, 19);
+	cr_assert_eq(target[3][0], 0xa5);
 }
 
 BOTH(what_an_atomic_found)
