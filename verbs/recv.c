@@ -162,7 +162,7 @@ int vb_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ibv_re
 		}
 	}
 	if (srq->posted != before)
-		record_publish(srq->record, srq->posted);
+		record_publish(srq->record, srq->posted & 0xffff);
 	vb_unlock(&srq->ring.lock);
 	return error;
 }
