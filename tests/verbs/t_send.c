@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "hw-models/mlx5_doorbell.h"
+#include "hw-models/mlx5_opcode.h"
 #include "hw-models/mlx5_wqe.h"
 #include "script.h"
 #include "verbs/mr.h"
@@ -255,6 +256,78 @@ Test(send, what_follows_an_invalidation_is_fenced)
 	cr_assert_eq(fence_of(qp, 7), MLX5_FENCE_NONE);
 }
 
+/* The counter of blocks has 16 bits in a request, and the opcode's modifier stands above. */
+Test(send, the_counter_of_blocks_wraps)
+{
+	struct vb_qp *qp = script_rc(context, 8);
+	struct mlx5_ctrl ctrl;
+
+	qp->sq.produced = 0xffff;
+	must_post(qp, 2, 0, 8);
+	ctrl = ctrl_at(qp, 0xffff);
+	cr_assert_eq(be32_load(ctrl.dw[0]), 0xffffu << 8 | MLX5_OPCODE_SEND);
+	ctrl = ctrl_at(qp, 0);
+	cr_assert_eq(be32_load(ctrl.dw[0]), MLX5_OPCODE_SEND);
+	cr_assert_eq(record(qp), 1);
+}
+
+static uint32_t completion_of(const struct vb_qp *qp, uint32_t index)
+{
+	struct mlx5_ctrl ctrl = ctrl_at(qp, index);
+
+	return mlx5_ctrl_completion(&ctrl);
+}
+
+Test(send, a_queue_may_signal_all)
+{
+	struct ibv_cq *cq = script_cq(context, 63);
+	struct vb_qp *some = script_rc(context, 8), *all = script_qp(&(struct script_qp){
+		.type = IBV_QPT_RC, .pd = ibv_alloc_pd(context), .send_cq = cq, .recv_cq = cq,
+		.depth = 8, .sges = 1, .signals_all = true,
+	});
+
+	must_post(some, 1, 0, 8);
+	must_post(some, 1, IBV_SEND_SIGNALED, 8);
+	must_post(all, 1, 0, 8);
+	must_post(all, 1, IBV_SEND_SIGNALED, 8);
+	cr_assert_eq(completion_of(some, 0), 0);
+	cr_assert_eq(completion_of(some, 1), MLX5_COMPLETION_ALWAYS);
+	cr_assert_eq(completion_of(all, 0), MLX5_COMPLETION_ALWAYS);
+	cr_assert_eq(completion_of(all, 1), MLX5_COMPLETION_ALWAYS);
+}
+
+/* Not even the head that would tell of none. */
+Test(send, no_bytes_inline_are_no_data)
+{
+	struct vb_qp *qp = script_rc(context, 8);
+	struct mlx5_ctrl ctrl;
+
+	memset(qp->sq.at, 0xa5, VB_SQ_BLOCK_BYTES);
+	must_post(qp, 1, IBV_SEND_INLINE, 0);
+	ctrl = ctrl_at(qp, 0);
+	cr_assert_eq(mlx5_ctrl_ds(&ctrl), 1);
+	cr_assert_eq(block(qp, 0)[MLX5_UNIT_BYTES], 0xa5);
+}
+
+/* The number of a shared queue has 24 bits. */
+Test(send, the_receiver_of_xrc)
+{
+	struct ibv_cq *cq = script_cq(context, 63);
+	struct vb_qp *qp = script_qp(&(struct script_qp){
+		.type = IBV_QPT_XRC_SEND, .pd = ibv_alloc_pd(context), .send_cq = cq, .depth = 8,
+		.sges = 1,
+	});
+	struct ibv_send_wr wr, *bad;
+	struct ibv_sge sge;
+	be32_t word;
+
+	requests_fill(&wr, &sge, 1, 0);
+	wr.qp_type.xrc.remote_srqn = 0xff123456;
+	cr_assert_eq(post(qp, &wr, &bad), 0);
+	memcpy(&word, block(qp, 0) + MLX5_UNIT_BYTES, sizeof word);
+	cr_assert_eq(be32_load(word), 0x123456);
+}
+
 Test(send, the_result_of_an_atomic_has_eight_bytes)
 {
 	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_ATOMIC_FETCH_AND_ADD,
@@ -335,6 +408,27 @@ Test(send, refusals_leave_nothing)
 	check_refused(qp, &wr, ENOMEM);
 	sge[0].length = qp->max_inline_bytes;
 	cr_assert_eq(post(qp, &wr, &(struct ibv_send_wr *){ NULL }), 0);
+}
+
+/* Made for SENDs only, a QP has no room for what stands in front of the data of a WRITE. */
+Test(send, longer_than_what_the_qp_was_made_for)
+{
+	struct ibv_cq *cq = script_cq(context, 63);
+	struct vb_qp *qp = script_qp(&(struct script_qp){
+		.type = IBV_QPT_RC, .pd = ibv_alloc_pd(context), .send_cq = cq, .recv_cq = cq,
+		.depth = 8, .sges = 3, .ops = IBV_QP_EX_WITH_SEND,
+	});
+	struct ibv_sge sge[3];
+	struct ibv_send_wr wr, *bad;
+
+	for (unsigned i = 0; i < 3; i++)
+		sge[i] = (struct ibv_sge){ (uintptr_t)data, 8, 7 };
+	wr = (struct ibv_send_wr){ .opcode = IBV_WR_SEND, .sg_list = sge, .num_sge = 3 };
+	cr_assert_eq(post(qp, &wr, &bad), 0);
+	wr.opcode = IBV_WR_RDMA_WRITE;
+	check_refused(qp, &wr, ENOMEM);
+	wr.num_sge = 2;
+	cr_assert_eq(post(qp, &wr, &bad), 0);
 }
 
 Test(send, inline_pieces_are_too_long_together)
@@ -463,4 +557,24 @@ Test(send, bind_mw_takes_the_next_key)
 	cr_assert_eq(context->ops.bind_mw(vb_qp_base(qp), &mw, &bind), EOPNOTSUPP);
 	cr_assert_eq(mw.rkey, 0x7700, "the key is as before");
 	cr_assert_eq(qp->sq.head, 1);
+}
+
+/* What has no addresses of its own can't be bound by them, and what no program registered not at
+ * all. */
+Test(send, regions_that_bind_mw_refuses)
+{
+	struct vb_qp *qp = script_rc(context, 8);
+	struct vb_mr mr = { .mr = { .lkey = 0x5500 }, .access = IBV_ACCESS_ZERO_BASED };
+	struct ibv_mw mw = { .type = IBV_MW_TYPE_1, .rkey = 0x7700, .context = context };
+	struct ibv_mw_bind bind = { .bind_info = { .mr = &mr.mr, .addr = 0x1000, .length = 64 } };
+
+	cr_assert_eq(context->ops.bind_mw(vb_qp_base(qp), &mw, &bind), EINVAL);
+	mr.access = 0;
+	mr.kind = VB_MR_NULL;
+	cr_assert_eq(context->ops.bind_mw(vb_qp_base(qp), &mw, &bind), ENOTSUP);
+	mr.kind = VB_MR_PROGRAM;
+	bind.bind_info.mw_access_flags = IBV_ACCESS_ZERO_BASED;
+	cr_assert_eq(context->ops.bind_mw(vb_qp_base(qp), &mw, &bind), EINVAL);
+	cr_assert_eq(mw.rkey, 0x7700);
+	cr_assert_eq(qp->sq.head, 0);
 }
