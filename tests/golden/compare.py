@@ -277,6 +277,8 @@ def compare_commands(_, name, theirs, ours):
 
 # Which files of golden_record are compared, and how; the text beside a request is not its own.
 KINDS = {("wqe", ".hex"): compare_wqe, ("wqe_uc", ".hex"): compare_wqe,
+         ("wqe_ud", ".hex"): compare_wqe, ("wqe_xrc", ".hex"): compare_wqe,
+         ("wqe_dc", ".hex"): compare_wqe,
          ("recv", ".hex"): compare_wqe, ("srq", ".hex"): compare_wqe,
          ("doorbell", ".txt"): compare_table, ("uar", ".txt"): compare_table,
          ("arm", ".txt"): compare_table, ("commands", ".txt"): compare_commands}

@@ -127,6 +127,11 @@ void post(struct queue *q, const struct request *r, unsigned times);
 int try_post_recv(struct queue *q, const struct recv_request *r, unsigned times);
 void post_recv(struct queue *q, const struct recv_request *r, unsigned times);
 int try_post_shared(struct ibv_srq *srq, const struct queue *q, const struct recv_request *r);
+/* The parts of a request: its pieces, and what ibv_wr_*() is called with. */
+void post_pieces(const struct queue *q, unsigned pieces, const uint32_t *bytes,
+		 struct ibv_sge *out);
+void post_ex_operation(const struct queue *q, struct ibv_qp_ex *qp, const struct request *r);
+void post_ex_data(struct ibv_qp_ex *qp, const struct request *r, const struct ibv_sge *sge);
 uint32_t window_new_rkey(const struct ibv_mw *window, const struct request *r);
 
 /* expect.c: counted and printed from the request alone. */
@@ -151,6 +156,7 @@ void arm_record(struct world *w);
 
 /* trace.c: commands go to a file of that name from now on, or nowhere (NULL). */
 void trace_section(const struct world *w, const char *name);
-/* commands.c */
+/* commands.c, datagrams.c: not fixtures, but to be compared. */
 void commands_record(struct world *w);
+void datagrams_record(struct world *w);
 #endif

@@ -10,7 +10,7 @@
 #define TIMES_MAX 3
 #define WINDOW_TAG 0x5au
 
-static void pieces_fill(const struct queue *q, unsigned pieces, const uint32_t *bytes,
+void post_pieces(const struct queue *q, unsigned pieces, const uint32_t *bytes,
 			struct ibv_sge *out)
 {
 	for (unsigned i = 0; i < pieces; i++)
@@ -113,7 +113,7 @@ static void ex_bind(const struct queue *q, struct ibv_qp_ex *qp, const struct re
 	ibv_wr_bind_mw(qp, window, window_new_rkey(window, r), &info);
 }
 
-static void ex_operation(const struct queue *q, struct ibv_qp_ex *qp, const struct request *r)
+void post_ex_operation(const struct queue *q, struct ibv_qp_ex *qp, const struct request *r)
 {
 	uint32_t rkey = q->world->remote->rkey;
 
@@ -142,7 +142,7 @@ static void ex_operation(const struct queue *q, struct ibv_qp_ex *qp, const stru
 }
 
 /* The calls for one piece and for several are different code in libmlx5. */
-static void ex_data(struct ibv_qp_ex *qp, const struct request *r, const struct ibv_sge *sge)
+void post_ex_data(struct ibv_qp_ex *qp, const struct request *r, const struct ibv_sge *sge)
 {
 	struct ibv_data_buf buf[PIECES_MAX];
 
@@ -167,9 +167,9 @@ static int post_ex(struct queue *q, const struct request *r, const struct ibv_sg
 	ibv_wr_start(qp);
 	for (unsigned i = 0; i < times; i++) {
 		qp->wr_flags = r->flags & ~(unsigned)IBV_SEND_INLINE;
-		ex_operation(q, qp, r);
+		post_ex_operation(q, qp, r);
 		if (!is_umr(r))
-			ex_data(qp, r, sge);
+			post_ex_data(qp, r, sge);
 	}
 	return ibv_wr_complete(qp);
 }
@@ -180,7 +180,7 @@ int try_post(struct queue *q, const struct request *r, unsigned times)
 	struct ibv_sge sge[PIECES_MAX];
 	int error;
 
-	pieces_fill(q, r->pieces, r->bytes, sge);
+	post_pieces(q, r->pieces, r->bytes, sge);
 	error = q->api == API_OLD ? post_old(q, r, sge, times) : post_ex(q, r, sge, times);
 	if (error)
 		return error;
@@ -204,7 +204,7 @@ int try_post_recv(struct queue *q, const struct recv_request *r, unsigned times)
 	struct ibv_recv_wr wr[TIMES_MAX], *bad;
 	int error;
 
-	pieces_fill(q, r->pieces, r->bytes, sge);
+	post_pieces(q, r->pieces, r->bytes, sge);
 	for (unsigned i = 0; i < times; i++)
 		wr[i] = (struct ibv_recv_wr){ .sg_list = sge, .num_sge = (int)r->pieces,
 					      .next = i + 1 < times ? &wr[i + 1] : NULL };
@@ -225,6 +225,6 @@ int try_post_shared(struct ibv_srq *srq, const struct queue *q, const struct rec
 	struct ibv_sge sge[PIECES_MAX];
 	struct ibv_recv_wr wr = { .sg_list = sge, .num_sge = (int)r->pieces }, *bad;
 
-	pieces_fill(q, r->pieces, r->bytes, sge);
+	post_pieces(q, r->pieces, r->bytes, sge);
 	return ibv_post_srq_recv(srq, &wr, &bad);
 }

@@ -384,6 +384,7 @@ int main(int argc, char **argv)
 	windows_close(&world);
 	record_shareds(&world);
 	commands_record(&world);
+	datagrams_record(&world);
 	world_close(&world);
 	return 0;
 }

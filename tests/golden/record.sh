@@ -20,7 +20,8 @@ record() {
 	env -u MLX5_SHUT_UP_BF -u MLX5_SCATTER_TO_CQE -u MLX5_POST_SEND_PREFER_BF "$@" \
 		"$build/bin/verbena" run --quiet --nic connectx-6dx --fabric "golden-$$-$name" -- \
 		"$build/tests/golden/golden_record" "$scratch/$name"
-	rm -r "$scratch/$name/commands"	# these are compare.py's
+	# These are for compare.py.
+	rm -r "$scratch/$name"/{commands,wqe_ud,wqe_xrc,wqe_dc}
 }
 
 record plain
