@@ -16,6 +16,7 @@
 #include "verbs/foreign.h"
 #include "verbs/ops.h"
 #include "verbs/qp.h"
+#include "verbs/wqe.h"
 #include "verbs/xrcd.h"
 
 #define WQE_BYTES_MAX	(63u * MLX5_UNIT_BYTES)	/* its length has six bits of units */
@@ -45,8 +46,7 @@ static const struct { uint64_t ops; uint32_t bytes; } overheads[] = {
 	{ OPS_REMOTE, sizeof(struct mlx5_ctrl) + sizeof(struct mlx5_raddr) },
 	{ OPS_ATOMIC, sizeof(struct mlx5_ctrl) + sizeof(struct mlx5_raddr) +
 		      sizeof(struct mlx5_atomic) },
-	{ OPS_KEY,    sizeof(struct mlx5_ctrl) + sizeof(struct mlx5_umr_ctrl) +
-		      sizeof(struct mlx5_mkey_context) + 4 * sizeof(struct mlx5_klm) },
+	{ OPS_KEY,    sizeof(struct mlx5_ctrl) + VB_UMR_BYTES + VB_KLM_BYTES },
 };
 
 static uint32_t prefix_bytes(enum ibv_qp_type type)
@@ -103,7 +103,7 @@ static int send_size(struct vb_qp *qp, const struct ibv_qp_cap *cap, uint64_t op
 	/* Room whose length could not be told is not used. */
 	wqe = wqe < WQE_BYTES_MAX ? wqe : WQE_BYTES_MAX;
 	qp->wqe_units_max = wqe / MLX5_UNIT_BYTES;
-	qp->max_inline_bytes = wqe - overhead - MLX5_INLINE_HEADER_BYTES;
+	qp->max_inline_bytes = wqe > overhead ? wqe - overhead - MLX5_INLINE_HEADER_BYTES : 0;
 	return 0;
 }
 

@@ -68,6 +68,19 @@ enum form { FORM_NONE, FORM_SEND, FORM_WRITE, FORM_READ, FORM_CS, FORM_FA, FORM_
 #define ATOMIC_BYTES	8u
 #define ON_RAW	(1 << 7)		/* beside those of hw-models/mlx5_opcode.h */
 
+/* Units of each form, control too, without prefix and data. */
+#define UNITS(...)	((sizeof(struct mlx5_ctrl) + __VA_ARGS__) / MLX5_UNIT_BYTES)
+static const uint8_t units_of_form[] = {
+	[FORM_SEND] = UNITS(0),
+	[FORM_WRITE] = UNITS(sizeof(struct mlx5_raddr)),
+	[FORM_READ] = UNITS(sizeof(struct mlx5_raddr)),
+	[FORM_CS] = UNITS(sizeof(struct mlx5_raddr) + sizeof(struct mlx5_atomic)),
+	[FORM_FA] = UNITS(sizeof(struct mlx5_raddr) + sizeof(struct mlx5_atomic)),
+	[FORM_INV] = UNITS(VB_UMR_BYTES),
+	[FORM_BIND] = UNITS(VB_UMR_BYTES + VB_KLM_BYTES),
+};
+#undef UNITS
+
 static const struct verb_row {
 	uint8_t form, opcode, on;
 	bool has_imm;
@@ -118,7 +131,7 @@ static inline int put_data(const struct vb_qp *qp, struct wqe *w, const struct i
 				 wr->sg_list[i].lkey);
 		return 0;
 	}
-	wqe_inline_begin(w, &in);
+	wqe_inline_begin(qp, w, &in);
 	for (int i = 0; i < wr->num_sge && !error; i++)
 		error = wqe_inline_add(qp, &in, (const void *)(uintptr_t)wr->sg_list[i].addr,
 				       wr->sg_list[i].length);
@@ -187,6 +200,18 @@ static inline int put_operation(struct vb_qp *qp, struct wqe *w, const struct ib
 	return put_data(qp, w, wr);
 }
 
+/* The QP may have been made for shorter requests, by IBV_QP_INIT_ATTR_SEND_OPS_FLAGS: what is
+ * behind its place in the ring may still be wanted.  Inline data is counted while it is copied. */
+static inline bool is_too_long(const struct vb_qp *qp, const struct wqe *w,
+			       const struct ibv_send_wr *wr, enum form form)
+{
+	bool has_list = form < FORM_INV && !(wr->send_flags & IBV_SEND_INLINE);
+	uint32_t units = w->units - 1 + units_of_form[form] +
+			 (has_list ? (uint32_t)wr->num_sge : 0);
+
+	return units > qp->wqe_units_max;
+}
+
 static inline int put_request(struct vb_qp *qp, struct wqe *w, const struct ibv_send_wr *wr)
 {
 	const struct verb_row *row;
@@ -200,6 +225,8 @@ static inline int put_request(struct vb_qp *qp, struct wqe *w, const struct ibv_
 	if (vb_ring_is_full(&qp->sq, 1) || !qp->may_send || (uint32_t)wr->num_sge > qp->sq.max_sge)
 		return ENOMEM;
 	wqe_open(qp, w, row->opcode);
+	if (__builtin_expect(is_too_long(qp, w, wr, row->form), 0))
+		return ENOMEM;
 	if (row->has_imm)
 		w->imm = wr->imm_data;
 	else if (row->opcode == MLX5_OPCODE_SEND_INVAL)
@@ -207,9 +234,6 @@ static inline int put_request(struct vb_qp *qp, struct wqe *w, const struct ibv_
 	if (w->prefix)
 		put_prefix(qp, w, wr);
 	error = put_operation(qp, w, wr, row->form);
-	/* Longer than what the QP was made for by IBV_QP_INIT_ATTR_SEND_OPS_FLAGS. */
-	if (__builtin_expect(w->units > qp->wqe_units_max, 0))
-		error = ENOMEM;
 	if (!error)
 		wqe_close(qp, w, wr->wr_id, wr->send_flags);
 	return error;
@@ -218,9 +242,9 @@ static inline int put_request(struct vb_qp *qp, struct wqe *w, const struct ibv_
 int vb_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct vb_qp *qp = vb_qp_of(base);
-	uint32_t before = qp->sq.head;
 	struct wqe w, last;
-	bool is_inline = false;
+	bool is_inline = false, has_posted;
+	uint32_t before;
 	int error = 0;
 
 	vb_lock(&qp->sq.lock);
@@ -234,10 +258,11 @@ int vb_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr
 		is_inline = wr->send_flags & IBV_SEND_INLINE;
 		last = w;
 	}
-	if (qp->sq.head != before)
+	has_posted = qp->sq.head != before;
+	if (has_posted)
 		vb_send_ring(qp, &last, is_inline && qp->sq.head - before == 1);
 	vb_unlock(&qp->sq.lock);
-	if (qp->rang && qp->sq.head != before)
+	if (qp->rang && has_posted)
 		qp->rang(base->qp_num);
 	return error;
 }

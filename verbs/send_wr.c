@@ -207,7 +207,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 
 	if (!w || !has_room(qp, w, inline_units(qp, num_buf, list)))
 		return;
-	wqe_inline_begin(w, &in);
+	wqe_inline_begin(qp, w, &in);
 	for (size_t i = 0; i < num_buf; i++)
 		wqe_inline_add(qp, &in, list[i].addr, list[i].length);
 	wqe_inline_end(qp, w, &in);

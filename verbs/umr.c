@@ -10,7 +10,7 @@
 #define BIT(name)	(UINT64_C(1) << MLX5_MKEY_BIT_##name)
 #define ANY_QPN		0xffffffu
 #define WINDOW_BYTES_MAX (UINT64_C(1) << 31)	/* of one piece of translation */
-#define KLM_UNITS	4u			/* one entry, padded to a block */
+#define KLM_UNITS	(VB_KLM_BYTES / MLX5_UNIT_BYTES)
 
 /* What is common: the key named by @rkey is given the variant of @context and made (un)free. */
 static void put_umr(const struct vb_qp *qp, struct wqe *w, uint32_t flags, uint64_t mask,
@@ -52,6 +52,8 @@ int vb_wqe_bind(struct vb_qp *qp, struct wqe *w, enum ibv_mw_type type, uint32_t
 
 	if (info->length > WINDOW_BYTES_MAX)
 		return EOPNOTSUPP;
+	if (is_bound && !info->mr)
+		return EINVAL;
 	w->imm = htobe32(old_rkey);
 	w->meaning = IBV_WC_BIND_MW;
 	mlx5_mkey_context_set_variant(&key, new_rkey & 0xff);

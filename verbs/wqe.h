@@ -118,11 +118,19 @@ static inline void wqe_data(const struct vb_qp *qp, struct wqe *w, uint64_t addr
 }
 
 /* Data within the WQE: begin, any number of pieces, end. */
-struct wqe_inline { uint8_t *head, *at; uint32_t bytes; };
+struct wqe_inline { uint8_t *head, *at; uint32_t bytes, most; };
 
-static inline void wqe_inline_begin(const struct wqe *w, struct wqe_inline *in)
+/* No more than the QP promises, and no more than fits behind what is written. */
+static inline void wqe_inline_begin(const struct vb_qp *qp, const struct wqe *w,
+				    struct wqe_inline *in)
 {
-	*in = (struct wqe_inline){ .head = w->at, .at = w->at + MLX5_INLINE_HEADER_BYTES };
+	uint32_t room = (qp->wqe_units_max - w->units) * MLX5_UNIT_BYTES;
+	uint32_t most = room ? room - MLX5_INLINE_HEADER_BYTES : 0;
+
+	*in = (struct wqe_inline){
+		.head = w->at, .at = w->at + MLX5_INLINE_HEADER_BYTES,
+		.most = most < qp->max_inline_bytes ? most : qp->max_inline_bytes,
+	};
 }
 
 /* ENOMEM: more than the QP was made for. */
@@ -132,8 +140,10 @@ static inline int wqe_inline_add(const struct vb_qp *qp, struct wqe_inline *in, 
 	uint8_t *end = qp->sq.at + (size_t)qp->sq.entries * VB_SQ_BLOCK_BYTES;
 	size_t room = (size_t)(end - in->at);
 
-	if (__builtin_expect(bytes > qp->max_inline_bytes - in->bytes, 0))
+	if (__builtin_expect(bytes > in->most - in->bytes, 0))
 		return ENOMEM;
+	if (!bytes)
+		return 0;	/* whatever the pointer is */
 	in->bytes += (uint32_t)bytes;
 	if (__builtin_expect(bytes >= room, 0)) {
 		memcpy(in->at, from, room);
@@ -215,6 +225,10 @@ static inline void wqe_close(struct vb_qp *qp, const struct wqe *w, uint64_t wr_
 
 /* Tells the device of everything closed so far; @w is the last WQE. */
 void vb_send_ring(struct vb_qp *qp, const struct wqe *w, bool is_alone_and_inline);
+
+/* What the WQEs of umr.c take behind their control segment; a window has a list of keys, too. */
+#define VB_UMR_BYTES	(sizeof(struct mlx5_umr_ctrl) + sizeof(struct mlx5_mkey_context))
+#define VB_KLM_BYTES	(4 * sizeof(struct mlx5_klm))	/* one, padded to a block */
 
 /* umr.c: windows and keys that the queue changes; the WQE is open.  0 or an errno. */
 int vb_wqe_bind(struct vb_qp *qp, struct wqe *w, enum ibv_mw_type type, uint32_t old_rkey,

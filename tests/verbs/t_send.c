@@ -442,6 +442,98 @@ Test(send, inline_pieces_are_too_long_together)
 	check_refused(qp, &wr, ENOMEM);
 }
 
+/* --- longer than its place --- */
+
+/* A QP whose places are of one block, for SENDs of three pieces, and three of four are taken. */
+static struct vb_qp *nearly_full(void)
+{
+	struct ibv_cq *cq = script_cq(context, 63);
+	struct vb_qp *qp = script_qp(&(struct script_qp){
+		.type = IBV_QPT_RC, .pd = ibv_alloc_pd(context), .send_cq = cq, .recv_cq = cq,
+		.depth = 4, .sges = 3, .ops = IBV_QP_EX_WITH_SEND,
+	});
+
+	cr_assert_eq(qp->sq.entries, 4);
+	must_post(qp, 3, 0, 8);
+	return qp;
+}
+
+/* What the device may not have read yet stays as it is. */
+static void check_does_not_fit(struct ibv_send_wr wr)
+{
+	struct vb_qp *qp = nearly_full();
+	uint8_t before[3 * VB_SQ_BLOCK_BYTES];
+
+	memcpy(before, qp->sq.at, sizeof before);
+	check_refused(qp, &wr, ENOMEM);
+	cr_assert_eq(memcmp(before, qp->sq.at, sizeof before), 0, "opcode %d", wr.opcode);
+	must_post(qp, 1, 0, 8);
+}
+
+Test(send, what_does_not_fit_hurts_no_other)
+{
+	struct vb_mr mr = { .mr = { .lkey = 0x5500 } };
+	struct ibv_mw mw = { .type = IBV_MW_TYPE_2, .rkey = 0x7700, .context = context };
+	struct ibv_sge sge[3] = { { (uintptr_t)data, 8, 7 }, { (uintptr_t)data, 8, 7 },
+				  { (uintptr_t)data, 8, 7 } };
+	struct ibv_sge most = { (uintptr_t)data, 64 - 16 - 4, 7 };
+
+	check_does_not_fit((struct ibv_send_wr){
+		.opcode = IBV_WR_RDMA_WRITE, .sg_list = sge, .num_sge = 3 });
+	check_does_not_fit((struct ibv_send_wr){
+		.opcode = IBV_WR_RDMA_READ, .sg_list = sge, .num_sge = 3 });
+	check_does_not_fit((struct ibv_send_wr){
+		.opcode = IBV_WR_ATOMIC_CMP_AND_SWP, .sg_list = sge, .num_sge = 2 });
+	check_does_not_fit((struct ibv_send_wr){
+		.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .sg_list = sge, .num_sge = 2 });
+	check_does_not_fit((struct ibv_send_wr){ .opcode = IBV_WR_LOCAL_INV });
+	check_does_not_fit((struct ibv_send_wr){
+		.opcode = IBV_WR_BIND_MW,
+		.bind_mw = { .mw = &mw, .rkey = 0x7701, .bind_info = { &mr.mr, 0x1000, 64, 0 } },
+	});
+	check_does_not_fit((struct ibv_send_wr){
+		.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_INLINE, .sg_list = &most,
+		.num_sge = 1 });
+}
+
+Test(send, what_fits_passes_although_the_qp_was_not_made_for_it)
+{
+	struct ibv_sge sge[2] = { { (uintptr_t)data, 8, 7 }, { (uintptr_t)data, 8, 7 } };
+	struct ibv_sge most = { (uintptr_t)data, 64 - 16 - 16 - 4, 7 };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .sg_list = sge, .num_sge = 2 };
+
+	cr_assert_eq(post(nearly_full(), &wr, &(struct ibv_send_wr *){ NULL }), 0);
+	wr = (struct ibv_send_wr){ .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_INLINE,
+				   .sg_list = &most, .num_sge = 1 };
+	cr_assert_eq(post(nearly_full(), &wr, &(struct ibv_send_wr *){ NULL }), 0);
+}
+
+/* Its address vector fills a place, so that nothing is left for data. */
+Test(send, without_room_there_is_no_inline)
+{
+	struct ibv_cq *cq = script_cq(context, 63);
+	struct vb_qp *qp = script_qp(&(struct script_qp){
+		.type = IBV_QPT_UD, .pd = ibv_alloc_pd(context), .send_cq = cq, .recv_cq = cq,
+		.depth = 4,
+	});
+
+	cr_assert_eq(qp->max_inline_bytes, 0);
+}
+
+Test(send, inline_of_nothing_at_no_address)
+{
+	struct vb_qp *qp = script_rc(context, 8);
+	struct ibv_sge sge[2] = { { 0 }, { (uintptr_t)data, 8, 7 } };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE,
+				  .sg_list = sge, .num_sge = 2 };
+
+	cr_assert_eq(post(qp, &wr, &(struct ibv_send_wr *){ NULL }), 0);
+	cr_assert_eq(memcmp(block(qp, 0) + MLX5_UNIT_BYTES + MLX5_INLINE_HEADER_BYTES, data, 8),
+		     0);
+}
+
+/* --- lists --- */
+
 /* Those before it are posted, it and those behind it are not. */
 Test(send, a_list_may_fail_in_the_middle)
 {
@@ -577,4 +669,18 @@ Test(send, regions_that_bind_mw_refuses)
 	cr_assert_eq(context->ops.bind_mw(vb_qp_base(qp), &mw, &bind), EINVAL);
 	cr_assert_eq(mw.rkey, 0x7700);
 	cr_assert_eq(qp->sq.head, 0);
+}
+
+Test(send, a_bind_to_no_region_is_refused)
+{
+	struct vb_qp *qp = script_rc(context, 8);
+	struct ibv_mw mw = { .type = IBV_MW_TYPE_1, .rkey = 0x7700, .context = context };
+	struct ibv_mw_bind bind = { .bind_info = { .addr = 0x1000, .length = 64 } };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_BIND_MW,
+				  .bind_mw = { .mw = &mw, .bind_info = bind.bind_info } };
+
+	cr_assert_eq(context->ops.bind_mw(vb_qp_base(qp), &mw, &bind), EINVAL);
+	check_refused(qp, &wr, EINVAL);
+	bind.bind_info.length = 0;
+	cr_assert_eq(context->ops.bind_mw(vb_qp_base(qp), &mw, &bind), 0, "that frees it");
 }
