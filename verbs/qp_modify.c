@@ -110,7 +110,6 @@ static int modify_command(struct ibv_qp *qp, const struct ibv_qp_attr *attr, uin
 /* Nothing that was posted is remembered. */
 static void rings_reset(struct vb_qp *qp)
 {
-	vb_qp_clean(qp);
 	vb_ring_reset(&qp->sq);
 	vb_ring_reset(&qp->rq);
 	qp->fence = 0;
@@ -140,9 +139,12 @@ static void state_take(struct vb_qp *qp, enum ibv_qp_state state)
 		receives_show(qp);
 }
 
-/* Posting goes on in other threads while the state changes, but not across a reset. */
+/* Posting goes on in other threads while the state changes, but not across a reset.  Who reads a CQ
+ * may post, so nobody waits for a CQ with a ring's lock. */
 static void state_change(struct vb_qp *qp, enum ibv_qp_state state)
 {
+	if (state == IBV_QPS_RESET)
+		vb_qp_clean(qp);
 	vb_lock(&qp->sq.lock);
 	vb_lock(&qp->rq.lock);
 	state_take(qp, state);
