@@ -310,8 +310,6 @@ static void clean_locked(struct vb_cq *cq, const struct vb_queue *queue, struct 
 			entry_move(cq, i + dropped, i);
 		}
 	}
-	if (cq->last_queue == queue)
-		cq->last_queue = NULL;
 	cq->consumed += dropped;
 	vb_cq_publish(cq);
 }
@@ -319,6 +317,8 @@ static void clean_locked(struct vb_cq *cq, const struct vb_queue *queue, struct 
 /* How far a program has read that reads for itself is not known here. */
 void vb_cq_clean(struct vb_cq *cq, const struct vb_queue *queue, struct vb_srq *srq)
 {
+	if (cq->last_queue == queue)
+		cq->last_queue = NULL;
 	if (!cq->is_raw)
 		clean_locked(cq, queue, srq);
 }
@@ -401,14 +401,18 @@ static int resize_locked(struct vb_cq *cq, uint32_t cqe)
 	if (error)
 		return error;
 	error = resize_command(cq, cqe, &fresh);
-	if (!error)
-		error = ring_carry_over(cq, fresh.at, entries);
-	if (!error)
-		ring_replace(cq, &fresh, entries);
+	if (error) {
+		vb_buf_free(&fresh);
+		return error;
+	}
+	/* From now on the device writes there, whatever it left here. */
+	error = ring_carry_over(cq, fresh.at, entries);
+	if (error)
+		return error;
+	ring_replace(cq, &fresh, entries);
 	vb_buf_free(&fresh);
-	if (!error)
-		vb_cq_publish(cq);
-	return error;
+	vb_cq_publish(cq);
+	return 0;
 }
 
 VB_EXPORT int ibv_resize_cq(struct ibv_cq *base, int cqe)
@@ -418,7 +422,7 @@ VB_EXPORT int ibv_resize_cq(struct ibv_cq *base, int cqe)
 
 	if (!vb_is_ours(base->context))
 		return FOREIGN(ibv_resize_cq, base, cqe);
-	if (cqe < 0 || (uint32_t)cqe > CQE_MAX)
+	if (cqe <= 0 || (uint32_t)cqe > CQE_MAX)
 		return vb_fail(EINVAL);
 	vb_lock(&cq->lock);
 	error = resize_locked(cq, (uint32_t)cqe);

@@ -139,6 +139,8 @@ static inline int take(struct vb_cq *cq)
 				       cq->entry_bytes - MLX5_CQE_BYTES;
 		cq->consumed++;
 		queue = queue_now(cq);
+		if (__builtin_expect(!queue, 0))
+			vb_cq_publish(cq);
 	} while (__builtin_expect(!queue, 0));
 	kind = mlx5_cqe_kind(now(cq));
 	cq->current_queue = queue;

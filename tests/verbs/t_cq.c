@@ -220,6 +220,62 @@ BOTH(a_queue_of_receives_and_one_of_sends)
 	cr_assert_eq(w.cq->lock.is_taken, 0);
 }
 
+/* Who reads a CQ may post to a QP that another thread resets: neither waits for the other. */
+static void *reset(void *qp)
+{
+	script_state(qp, IBV_QPS_RESET);
+	return NULL;
+}
+
+BOTH(a_reset_waits_for_the_cq_without_the_ring)
+{
+	struct ibv_poll_cq_attr none = { 0 };
+	struct ibv_recv_wr wr = { .wr_id = 9 }, *bad;
+	struct ibv_cq_init_attr_ex init = { .cqe = 7 };
+	struct ibv_cq_ex *ex;
+	struct vb_qp *qp;
+	pthread_t thread;
+
+	world_open(entry_bytes, 7);
+	ex = ibv_create_cq_ex(w.context, &init);
+	cr_assert(ex);
+	qp = script_qp(&(struct script_qp){
+		.type = IBV_QPT_RC, .pd = w.pd, .send_cq = ibv_cq_ex_to_cq(ex),
+		.recv_cq = ibv_cq_ex_to_cq(ex), .depth = 64, .sges = 1,
+	});
+	script_complete((struct vb_cq *)ex, 0, &(struct hw_cqe){
+		.kind = HW_CQE_RECV, .user_index = qp->queue.user_index });
+	cr_assert_eq(ibv_start_poll(ex, &none), 0);
+	cr_assert_eq(pthread_create(&thread, NULL, reset, qp), 0);
+	/* However far the other one comes. */
+	for (unsigned i = 0; i < 2000; i++) {
+		cr_assert_eq(__atomic_load_n(&qp->rq.lock.is_taken, __ATOMIC_RELAXED), 0);
+		cr_assert_eq(__atomic_load_n(&qp->sq.lock.is_taken, __ATOMIC_RELAXED), 0);
+		sched_yield();
+	}
+	cr_assert_eq(ibv_post_recv(vb_qp_base(qp), &wr, &bad), 0);
+	ibv_end_poll(ex);
+	cr_assert_eq(pthread_join(thread, NULL), 0);
+	cr_assert_eq(qp->rq.head, 0, "the receive is forgotten");
+}
+
+/* A program that reads the CQ itself may still call us; the queue is gone all the same. */
+BOTH(a_queue_that_goes_is_not_remembered)
+{
+	struct ibv_wc wc;
+
+	world_open(entry_bytes, 7);
+	receive(0, 1, 0);
+	check_left((const uint32_t[]){ 1, 0 });
+	cr_assert_eq(w.cq->last_queue, &w.qp[0]->queue);
+	receive(0, 2, 0);
+	w.cq->is_raw = true;
+	cr_assert_eq(ibv_destroy_qp(vb_qp_base(w.qp[0])), 0);
+	cr_assert_null(w.cq->last_queue);
+	cr_assert_eq(ibv_poll_cq(w.base, 1, &wc), 0);
+	cr_assert_eq(be32toh(w.cq->record[0]), 2, "the device may use that entry again");
+}
+
 /* --- resizing --- */
 
 /* The device says in the old ring where it left. */
@@ -282,7 +338,41 @@ Test(cq, a_resize_that_fails_changes_nothing)
 	cr_assert_eq(w.cq->lock.is_taken, 0);
 	check_left((const uint32_t[]){ 1, 0 });
 	cr_assert_eq(ibv_resize_cq(w.base, -1), EINVAL);
+	cr_assert_eq(ibv_resize_cq(w.base, 0), EINVAL);
 	cr_assert_eq(ibv_resize_cq(w.base, 1 << 24), EINVAL);
+}
+
+static unsigned allocated, freed;
+static void *last_allocated;
+
+static void *count_alloc(size_t bytes, void *unused)
+{
+	(void)unused;
+	allocated++;
+	last_allocated = aligned_alloc(4096, bytes);
+	return last_allocated;
+}
+
+static void count_free(void *at, void *unused)
+{
+	(void)unused;
+	freed++;
+	free(at);
+}
+
+/* The command is done, so the new ring is the device's, even if its last word is missing. */
+Test(cq, a_ring_that_the_device_has_is_not_freed)
+{
+	w.context = script_open();
+	vb_context_of(w.context)->allocators =
+		(struct vb_allocators){ count_alloc, count_free, NULL };
+	world_open(64, 7);
+	allocated = 0;
+	cr_assert_eq(ibv_resize_cq(w.base, 31), ENODATA);
+	cr_assert_eq(allocated, 1);
+	cr_assert_eq(freed, 0);
+	cr_assert_eq(w.cq->lock.is_taken, 0);
+	free(last_allocated);
 }
 
 Test(cq, a_ring_that_is_large_enough_stays)
