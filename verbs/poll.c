@@ -62,6 +62,7 @@ static uint64_t take_send(struct vb_cq *cq, struct vb_qp *qp)
 	uint32_t at = mlx5_cqe_wqe_counter(now(cq)) & (qp->sq.entries - 1);
 
 	cq->current_at = at;
+	vb_order_behind_device(&qp->sq);
 	/* One completion answers for all requests before it. */
 	atomic_store_explicit(&qp->sq.tail, qp->sq.head_at[at] + 1, memory_order_release);
 	return qp->sq.wr_id[at];
@@ -72,6 +73,7 @@ static uint64_t take_ring(struct vb_cq *cq, struct vb_ring *r)
 	uint32_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
 
 	cq->current_at = tail & (r->entries - 1);
+	vb_order_behind_device(r);
 	atomic_store_explicit(&r->tail, tail + 1, memory_order_release);
 	return r->wr_id[cq->current_at];
 }
@@ -79,6 +81,7 @@ static uint64_t take_ring(struct vb_cq *cq, struct vb_ring *r)
 static uint64_t take_shared(struct vb_cq *cq, struct vb_srq *srq)
 {
 	cq->current_at = mlx5_cqe_wqe_counter(now(cq)) & (srq->ring.entries - 1);
+	vb_order_behind_device(&srq->ring);
 	return srq->ring.wr_id[cq->current_at];
 }
 

@@ -142,6 +142,21 @@ static inline bool vb_ring_is_full(const struct vb_ring *r, uint32_t more)
 	return r->head - atomic_load_explicit(&r->tail, memory_order_acquire) + more > r->max_post;
 }
 
+/*
+ * What is remembered of a request is written before the device is told of it, and read when it says
+ * that the request is done.  That order passes through the device, where the thread sanitizer does
+ * not look; for everybody else the record and the owner bit are enough.
+ */
+#ifdef __SANITIZE_THREAD__
+void __tsan_acquire(void *at);
+void __tsan_release(void *at);
+#define vb_order_before_device(ring)	__tsan_release(ring)
+#define vb_order_behind_device(ring)	__tsan_acquire(ring)
+#else
+#define vb_order_before_device(ring)	((void)(ring))
+#define vb_order_behind_device(ring)	((void)(ring))
+#endif
+
 /* --- send.c --- */
 void vb_send_begin(struct vb_qp *qp);	/* once the QP is made */
 

@@ -79,6 +79,7 @@ static int post_list(struct vb_ring *r, uint32_t *record, struct ibv_recv_wr *wr
 			break;
 		}
 	}
+	vb_order_before_device(r);
 	if (r->head != before && record)
 		record_publish(record, r->head & 0xffff);
 	return error;
@@ -161,6 +162,7 @@ int vb_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ibv_re
 			break;
 		}
 	}
+	vb_order_before_device(&srq->ring);
 	if (srq->posted != before)
 		record_publish(srq->record, srq->posted & 0xffff);
 	vb_unlock(&srq->ring.lock);

@@ -55,6 +55,7 @@ static inline void register_write(struct vb_qp *qp, const struct wqe *w, bool is
 /* The record counts, the register only wakes: first the one, then the other. */
 void vb_send_ring(struct vb_qp *qp, const struct wqe *w, bool is_alone_and_inline)
 {
+	vb_order_before_device(&qp->sq);
 	__atomic_store_n(&qp->record[1], htobe32(qp->sq.produced & 0xffff), __ATOMIC_RELEASE);
 	order_stores();
 	register_write(qp, w, is_alone_and_inline);
