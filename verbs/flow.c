@@ -84,6 +84,25 @@ static uint32_t action_word(const struct ibv_flow_spec *spec)
 	}
 }
 
+/* Bytes of each action as programs have it, from the first on; 0: is not handed on. */
+#define ACTION(name)	((name) - IBV_FLOW_SPEC_ACTION_TAG)
+static const uint16_t action_bytes[] = {
+	[ACTION(IBV_FLOW_SPEC_ACTION_TAG)] = sizeof(struct ibv_flow_spec_action_tag),
+	[ACTION(IBV_FLOW_SPEC_ACTION_DROP)] = sizeof(struct ibv_flow_spec_action_drop),
+	[ACTION(IBV_FLOW_SPEC_ACTION_COUNT)] = sizeof(struct ibv_flow_spec_counter_action),
+};
+
+static bool is_action(const struct ibv_flow_spec *spec)
+{
+	unsigned action = ACTION((unsigned)spec->hdr.type);
+
+	if (action >= sizeof action_bytes / sizeof *action_bytes || !action_bytes[action] ||
+	    spec->hdr.size < action_bytes[action])
+		return false;
+	return spec->hdr.type != IBV_FLOW_SPEC_ACTION_COUNT || spec->flow_count.counters;
+}
+#undef ACTION
+
 /* 0: there is no such action. */
 static uint16_t action_write(const struct ibv_flow_spec *spec, uint8_t *out)
 {
@@ -91,9 +110,7 @@ static uint16_t action_write(const struct ibv_flow_spec *spec, uint8_t *out)
 		.type = spec->hdr.type, .size = sizeof action,
 	};
 
-	if (spec->hdr.type < IBV_FLOW_SPEC_ACTION_TAG ||
-	    spec->hdr.type > IBV_FLOW_SPEC_ACTION_COUNT ||
-	    spec->hdr.type == IBV_FLOW_SPEC_ACTION_HANDLE)
+	if (!is_action(spec))
 		return 0;
 	if (spec->hdr.type == IBV_FLOW_SPEC_ACTION_DROP)
 		action.size = sizeof(struct ib_uverbs_flow_spec_action_drop);

@@ -326,6 +326,8 @@ VB_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_g
 						     entry_bytes);
 	if (flags)
 		return -EOPNOTSUPP;
+	if (!entry_bytes)
+		return -EINVAL;
 	if (max_entries > UINT16_MAX / entry_bytes)
 		max_entries = UINT16_MAX / entry_bytes;
 	cmd_in_u64(&cmd, UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE, entry_bytes);

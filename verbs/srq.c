@@ -39,7 +39,8 @@ static int attr_check(const struct vb_context *c, const struct ibv_srq_init_attr
 		return EINVAL;
 	if (type_of(attr) == IBV_SRQT_TM)
 		return EOPNOTSUPP;
-	if (type_of(attr) == IBV_SRQT_XRC && (attr->comp_mask & XRC_MASK) != XRC_MASK)
+	if (type_of(attr) == IBV_SRQT_XRC &&
+	    ((attr->comp_mask & XRC_MASK) != XRC_MASK || !attr->xrcd || !attr->cq))
 		return EINVAL;
 	if (attr->attr.max_wr > c->limits.max_srq_recv_wr)
 		return EINVAL;
