@@ -310,7 +310,7 @@ static void clean_locked(struct vb_cq *cq, const struct vb_queue *queue, struct 
 			entry_move(cq, i + dropped, i);
 		}
 	}
-	cq->consumed += dropped;
+	vb_cq_consume(cq, dropped);
 	vb_cq_publish(cq);
 }
 
@@ -367,7 +367,7 @@ static void ring_replace(struct vb_cq *cq, struct vb_buf *fresh, uint32_t entrie
 	cq->buf = *fresh;
 	cq->at = fresh->at;
 	cq->entries = entries;
-	cq->consumed++;
+	vb_cq_consume(cq, 1);
 	*fresh = old;
 }
 

@@ -140,7 +140,7 @@ static inline int take(struct vb_cq *cq)
 			return ENOENT;
 		cq->current = cq->at + (size_t)((cq->consumed & (cq->entries - 1)) + 1) *
 				       cq->entry_bytes - MLX5_CQE_BYTES;
-		cq->consumed++;
+		vb_cq_consume(cq, 1);
 		queue = queue_now(cq);
 		if (__builtin_expect(!queue, 0))
 			vb_cq_publish(cq);

@@ -22,6 +22,12 @@ static inline bool vb_cqe_is_new(const struct vb_cq *cq, uint32_t index)
 	return op_own >> 4 != HW_CQE_INVALID && (op_own & 1) == !!(index & cq->entries);
 }
 
+/* @count entries more are read.  Who arms looks without the lock. */
+static inline void vb_cq_consume(struct vb_cq *cq, uint32_t count)
+{
+	__atomic_store_n(&cq->consumed, cq->consumed + count, __ATOMIC_RELAXED);
+}
+
 /* The device may use again what was read. */
 static inline void vb_cq_publish(struct vb_cq *cq)
 {
