@@ -238,7 +238,7 @@ VB_EXPORT int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int at
 
 	if (!vb_is_ours(base->context))
 		return FOREIGN(ibv_query_qp, base, attr, attr_mask, init);
-	if (attr_mask & ~0xffffff)
+	if (attr_mask & ~(IBV_QP_RATE_LIMIT - 1))
 		return EOPNOTSUPP;
 	error = query_command(base, (uint32_t)attr_mask, &answer);
 	if (error)

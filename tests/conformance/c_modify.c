@@ -292,7 +292,8 @@ Test(modify, query_returns_what_was_set, .init = open_end, .fini = close_end)
 	end.opts.mtu = IBV_MTU_2048;
 	end.opts.qp_access = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 	bring_to(IBV_QPS_RTS);
-	cr_assert_eq(ibv_query_qp(end.qp, &q, 0xffff, &init), 0);
+	cr_assert_eq(ibv_query_qp(end.qp, &q, IBV_QP_RATE_LIMIT, &init), EOPNOTSUPP);
+	cr_assert_eq(ibv_query_qp(end.qp, &q, IBV_QP_RATE_LIMIT - 1, &init), 0);
 	cr_expect_eq(q.qp_state, IBV_QPS_RTS);
 	cr_expect_eq(q.path_mtu, IBV_MTU_2048);
 	cr_expect_eq(q.timeout, 17);
