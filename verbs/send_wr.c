@@ -50,7 +50,7 @@ static inline struct wqe *begin(struct ibv_qp_ex *ex, uint8_t opcode)
 		return NULL;
 	close_open(qp, b);
 	if (__builtin_expect(vb_ring_is_full(&qp->sq, 1) || !qp->may_send, 0)) {
-		b->error = ENOMEM;
+		b->error = qp->may_send ? ENOMEM : EINVAL;	/* post_send says ENOMEM to both */
 		return NULL;
 	}
 	wqe_open(qp, &b->w, opcode);

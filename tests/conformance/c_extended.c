@@ -162,6 +162,20 @@ CASE_EACH(extended, a_batch_is_posted_when_it_completes)
 	pair_close(&p);
 }
 
+/* A QP that may not send says EINVAL here, where ibv_post_send() says ENOMEM. */
+CASE_EACH(extended, a_batch_is_refused_before_it_may_be_sent)
+{
+	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+	struct pair p;
+
+	open_extended(&p, where);
+	cr_assert_eq(ibv_modify_qp(p.a.qp, &reset, IBV_QP_STATE), 0);
+	ibv_wr_start(ibv_qp_to_qp_ex(p.a.qp));
+	add(&p, 0, 1);
+	cr_assert_eq(ibv_wr_complete(ibv_qp_to_qp_ex(p.a.qp)), EINVAL);
+	pair_close(&p);
+}
+
 /* ibv_wr_post(3): abort takes the batch back, and the queue is as it was. */
 CASE_EACH(extended, an_aborted_batch_leaves_no_trace)
 {
