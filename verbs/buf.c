@@ -9,6 +9,7 @@
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include "verbs/context.h"
 #include "verbs/fork.h"
@@ -27,7 +28,44 @@ static size_t round_up(size_t bytes, size_t unit)
 	return (bytes + unit - 1) / unit * unit;
 }
 
-static int own_alloc(struct vb_buf *b)
+/* --- huge pages --- */
+
+#define HUGE_BYTES	((size_t)2 << 20)
+#define HUGE_FLAGS	(MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | 21 << MAP_HUGE_SHIFT)
+
+static bool wants_huge(uint64_t resource_type, const char *word)
+{
+	/* By the low word of MLX5DV_RES_TYPE_*; records are too small. */
+	static const char *const variables[] = {
+		NULL, "MLX_QP_ALLOC_TYPE", "MLX_RWQ_ALLOC_TYPE", NULL, "MLX_SRQ_ALLOC_TYPE",
+		"MLX_CQ_ALLOC_TYPE",
+	};
+	uint32_t kind = (uint32_t)resource_type;
+	const char *name = kind < sizeof variables / sizeof *variables ? variables[kind] : NULL;
+	const char *value = name ? getenv(name) : NULL;
+
+	return value && !strcmp(value, word);
+}
+
+/* As libmlx5 does it, but for sharing a page: each queue has its own. */
+static int huge_alloc(struct vb_buf *b)
+{
+	size_t bytes = round_up(b->bytes, HUGE_BYTES);
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, HUGE_FLAGS, -1, 0);
+
+	if (at == MAP_FAILED)
+		return ENOMEM;
+	if (vb_fork_keep(at, bytes)) {
+		munmap(at, bytes);
+		return ENOMEM;
+	}
+	b->at = at;
+	b->bytes = bytes;
+	b->is_huge = true;
+	return 0;
+}
+
+static int plain_alloc(struct vb_buf *b)
 {
 	if (posix_memalign(&b->at, page_bytes(), b->bytes))
 		return ENOMEM;
@@ -37,6 +75,17 @@ static int own_alloc(struct vb_buf *b)
 	}
 	return 0;
 }
+
+static int own_alloc(struct vb_buf *b)
+{
+	if (wants_huge(b->resource_type, "HUGE"))
+		return huge_alloc(b);
+	if (wants_huge(b->resource_type, "PREFER_HUGE") && !huge_alloc(b))
+		return 0;
+	return plain_alloc(b);
+}
+
+/* --- whose memory --- */
 
 static int context_alloc(struct vb_buf *b, struct vb_context *c)
 {
@@ -84,7 +133,10 @@ void vb_buf_free(struct vb_buf *b)
 		b->context->allocators.free(b->at, b->context->allocators.data);
 	} else {
 		vb_fork_release(b->at, b->bytes);
-		free(b->at);
+		if (b->is_huge)
+			munmap(b->at, b->bytes);
+		else
+			free(b->at);
 	}
 	b->at = NULL;
 }
@@ -108,7 +160,7 @@ static struct vb_record_page *record_page_new(void)
 	if (!p)
 		return NULL;
 	p->buf.bytes = page_bytes();	/* of ours: records are found by their page */
-	if (own_alloc(&p->buf)) {
+	if (plain_alloc(&p->buf)) {
 		free(p);
 		return NULL;
 	}

@@ -180,9 +180,11 @@ struct vb_buf {
 	struct vb_context *context;	/* whose allocators gave it, or NULL */
 	struct ibv_pd *owner;	/* parent domain whose allocator gave it, or NULL */
 	uint64_t resource_type;
+	bool is_huge;
 };
 /* Zeroed, aligned to a page, kept from forked children if the program asked for that.
- * @pd may be NULL; its own allocator is asked if it has one, then that of the context.  ENOMEM */
+ * @pd may be NULL; its own allocator is asked if it has one, then that of the context.  Huge pages
+ * of our own: if MLX_QP_ALLOC_TYPE and the like say HUGE or PREFER_HUGE.  ENOMEM */
 int vb_buf_alloc(struct vb_buf *b, struct vb_context *c, struct ibv_pd *pd, size_t bytes,
 		 uint64_t resource_type);
 void vb_buf_free(struct vb_buf *b);

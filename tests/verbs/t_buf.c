@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "verbs/context.h"
 
 #define PAGE		4096u
@@ -174,3 +175,42 @@ Test(buf, there_may_be_no_memory)
 	vb_buf_free(&b);
 }
 #endif
+
+/* --- huge pages --- */
+
+#define TYPE_QP		1u
+#define TYPE_CQ		5u
+#define HUGE_BYTES	((size_t)2 << 20)
+
+static bool machine_has_huge_pages(void)
+{
+	void *at = mmap(NULL, HUGE_BYTES, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | 21 << MAP_HUGE_SHIFT, -1, 0);
+
+	return at != MAP_FAILED && !munmap(at, HUGE_BYTES);
+}
+
+Test(huge, are_had_or_refused)
+{
+	int expected = machine_has_huge_pages() ? 0 : ENOMEM;
+	struct vb_buf b;
+
+	setenv("MLX_QP_ALLOC_TYPE", "HUGE", 1);
+	cr_assert_eq(vb_buf_alloc(&b, &context, NULL, PAGE, TYPE_QP), expected);
+	cr_expect_eq(b.is_huge, !expected);
+	vb_buf_free(&b);
+	cr_assert_eq(vb_buf_alloc(&b, &context, NULL, PAGE, TYPE_CQ), 0);
+	cr_expect_not(b.is_huge, "the variable is for QPs");
+	vb_buf_free(&b);
+}
+
+Test(huge, are_preferred)
+{
+	struct vb_buf b;
+
+	setenv("MLX_CQ_ALLOC_TYPE", "PREFER_HUGE", 1);
+	cr_assert_eq(vb_buf_alloc(&b, &context, NULL, PAGE, TYPE_CQ), 0);
+	cr_expect_eq(b.is_huge, machine_has_huge_pages());
+	memset(b.at, 1, b.bytes);
+	vb_buf_free(&b);
+}
