@@ -80,22 +80,18 @@ static void print_port(struct ibv_context *context, uint8_t port, const struct o
 	printf("\n");
 }
 
-/* The board is named in sysfs only. */
+/* libibverbs exports it, and no header of it has it. */
+int ibv_read_sysfs_file(const char *dir, const char *file, char *text, size_t bytes);
+
+/* The board is named in sysfs only, which need not be on a disk. */
 static void print_board(const struct ibv_device *device)
 {
-	char path[sizeof device->ibdev_path + 16], board[64];
-	FILE *file;
+	char board[64];
 
-	snprintf(path, sizeof path, "%s/board_id", device->ibdev_path);
-	file = fopen(path, "re");
-	if (!file)
-		return;
-	if (fgets(board, sizeof board, file)) {
-		board[strcspn(board, "\n")] = '\0';
+	if (ibv_read_sysfs_file(device->ibdev_path, "board_id", board, sizeof board) > 0) {
 		label_print(1, "board_id");
 		printf("%s\n", board);
 	}
-	fclose(file);
 }
 
 static void print_device(struct ibv_device *device, const struct options *options)
