@@ -7,7 +7,8 @@ it is not part of this repository.  Its tests run on Debian's python3-pyverbs an
 NIC, each test class in a process of its own: a test that crashes or hangs costs that test only,
 and the rest of its class goes on in the next process.
 
-    python3 tests/conformance/pyverbs.py --rdma-core DIR [--verbena BIN] [--module REGEX]
+    python3 tests/conformance/pyverbs.py --rdma-core DIR [--verbena BIN] [--lane own]
+        [--module REGEX]
 
 What is skipped or fails needs a line in pyverbs_reasons.txt.  Anything without a reason is a
 problem, and so is, in a complete run of the default profile, a line that explains nothing any
@@ -41,6 +42,8 @@ KINDS = {
     "environment": "this machine lacks it",
     "deliberate": "does something else here on purpose",
 }
+# Whose libibverbs and libmlx5 pyverbs gets.
+LANES = {"stock": (), "own": ("--own",)}
 OUTCOMES = ("passed", "skipped", "failed")
 
 Test = collections.namedtuple("Test", "id outcome text")
@@ -146,9 +149,9 @@ class Process:
                  "seed": args.seed, "arguments": ["--dev", args.dev, "--port", str(args.port),
                                                   "--gid", str(args.gid)]}
         # -I: this file is called pyverbs too, and must not be found by an import.
-        command = [args.verbena, "run", "--quiet", "--nic", args.profile, "--fabric",
-                   "pyverbs-%d" % os.getpid(), "--", args.python, "-I", __file__, "inside",
-                   json.dumps(order)]
+        command = [args.verbena, "run", *LANES[args.lane], "--quiet", "--nic", args.profile,
+                   "--fabric", "pyverbs-%d" % os.getpid(), "--", args.python, "-I", __file__,
+                   "inside", json.dumps(order)]
         self.output = tempfile.TemporaryFile()
         self.child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.output,
                                       stderr=subprocess.STDOUT, pass_fds=[writer],
@@ -418,6 +421,8 @@ def arguments():
                         metavar="BIN")
     parser.add_argument("--python", default="/usr/bin/python3", metavar="BIN",
                         help="the Python that has pyverbs")
+    parser.add_argument("--lane", choices=LANES, default="stock",
+                        help="whose verbs library: the system's (stock) or ours (own)")
     parser.add_argument("--profile", default=DEFAULT_PROFILE, help="adapter to be")
     parser.add_argument("--module", default="", type=re.compile, metavar="REGEX",
                         help="only modules whose name matches, like 'test_qp'")
