@@ -15,7 +15,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "harness"))
 from built import AUDIT, DISORDER, clean_up, is_sanitized, own_fabric, run_case
-from programs import VERBENA, environment, main, need, run, verbena
+from programs import LANE, VERBENA, environment, main, need, run, verbena
 
 need(DISORDER, AUDIT)
 
@@ -143,10 +143,12 @@ class FileSystems(Starved):
 
     @unittest.skipIf(is_sanitized(), "a sanitizer needs it")
     def test_without_proc(self):
-        """verbena run itself needs it, so the shim is set by hand."""
-        shim = os.path.join(os.path.dirname(VERBENA), "..", "lib", "libverbena_preload.so")
-        command = [*NAMESPACE, "sh", "-c", 'mount -t tmpfs none /proc && LD_PRELOAD=$0 exec "$@"',
-                   os.path.abspath(shim), DISORDER, "remote"]
+        """verbena run itself needs it, so the library is set by hand."""
+        variable, name = {"stock": ("LD_PRELOAD", "libverbena_preload.so"),
+                          "own": ("LD_LIBRARY_PATH", "own")}[LANE]
+        library = os.path.abspath(os.path.join(os.path.dirname(VERBENA), "..", "lib", name))
+        command = [*NAMESPACE, "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh", "env",
+                   "%s=%s" % (variable, library), DISORDER, "remote"]
         result = run(command, env={**self.env, "VERBENA_QUIET": "1"})
         if "mount:" in result.err:
             self.skipTest("can't mount here: " + result.err)
