@@ -367,8 +367,14 @@ struct rc_answers {
 	struct rc_resource resource[RC_RESOURCES_MAX];
 };
 
+/*
+ * A context is in as few cache lines as can be, for who has thousands of QPs active: what a request
+ * needs is in front, and the lines begin where comments say.
+ */
+#define QP_LINE_BYTES	64
+
 struct emu_qp {
-	/* hot */
+	/* line 0: what and where it is */
 	struct emu_dev *dev;
 	uint32_t qpn, dest_qpn;
 	enum qp_state state;
@@ -378,20 +384,13 @@ struct emu_qp {
 	uint32_t pdn;
 	uint32_t mtu_bytes;
 	uint64_t sq_addr, rq_addr, db_addr;	/* in the application */
+	/* line 1: its queues */
 	uint32_t sq_blocks;		/* ring size in 64-byte blocks, power of two, 0 none */
 	uint32_t rq_count, rq_stride;	/* receive WQEs, power of two; bytes of one */
-	bool signals_all;
-	bool blocks_loopback;		/* its own multicast does not come back to it */
-	bool is_armed_fatal;		/* QP_FATAL was raised */
-	bool is_established;		/* COMM_EST was raised */
-	bool is_last_wqe_told;		/* QP_LAST_WQE was raised */
+	uint32_t timer_slot;		/* in the engine's heap; 0: none */
 	struct emu_cq *send_cq, *recv_cq;	/* NULL: a type without that queue */
 	struct emu_srq *srq;		/* receives come from it, or NULL; of an XRC target: that
 					 * of the last packet */
-	struct emu_channel *async;	/* NULL: nobody hears, or see `opens` */
-	uint8_t sgid[16], dgid[16];
-	uint16_t pkey;
-	struct rc_req req;
 	struct rc_resp *resp;		/* where peers can execute */
 	union {				/* by type; of an XRC target NULL until it is needed */
 		struct dci *dci;
@@ -400,16 +399,25 @@ struct emu_qp {
 		struct relay *relay;
 		struct xrc_far *far;
 	};
-	struct rc_answers answers;
-	/* engine */
+	struct emu_channel *async;	/* NULL: nobody hears, or see `opens` */
+	/* line 2: the engine's, and the peer's address */
 	struct emu_qp *ready_next, **ready_link;	/* what points to it */
+	struct emu_qp *timer_next;	/* of those whose timer is to be started */
 	bool is_ready;
 	bool is_blocked;		/* the wire had no room */
 	bool is_counted_failed;		/* in the engine's count of QPs in ERR */
-	uint32_t timer_slot;		/* in the engine's heap; 0: none */
-	struct emu_qp *timer_next;	/* of those whose timer is to be started */
 	bool is_timer_listed;
+	bool signals_all;
+	bool blocks_loopback;		/* its own multicast does not come back to it */
+	uint16_t pkey;
+	uint8_t sgid[16], dgid[16];
+	/* line 3: requests; then answers */
+	struct rc_req req;
+	struct rc_answers answers;
 	/* cold */
+	bool is_armed_fatal;		/* QP_FATAL was raised */
+	bool is_established;		/* COMM_EST was raised */
+	bool is_last_wqe_told;		/* QP_LAST_WQE was raised */
 	struct emu_obj obj;
 	struct emu_pd *pd;		/* NULL: an XRC target */
 	struct emu_mw *windows;		/* type 2, bound by it; by in_qp */

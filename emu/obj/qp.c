@@ -4,9 +4,12 @@
  *
  * Source: device-abi B.9.1 and C.5.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include "emu/mem/mem.h"
 #include "emu/obj/event_desc.h"
 #include "emu/obj/obj.h"
@@ -108,12 +111,18 @@ static struct rc_sent *sent_alloc(uint32_t blocks)
 	return calloc(blocks ? blocks : 1, sizeof(struct rc_sent));
 }
 
+static_assert(offsetof(struct emu_qp, sq_blocks) == QP_LINE_BYTES &&
+	      offsetof(struct emu_qp, ready_next) == 2 * QP_LINE_BYTES &&
+	      offsetof(struct emu_qp, req) == 3 * QP_LINE_BYTES, "as obj.h says");
+#define QP_BYTES ((sizeof(struct emu_qp) + QP_LINE_BYTES - 1) / QP_LINE_BYTES * QP_LINE_BYTES)
+
 static struct emu_qp *qp_alloc(struct emu_dev *dev, const struct qp_init *init)
 {
-	struct emu_qp *qp = calloc(1, sizeof *qp);
+	struct emu_qp *qp = aligned_alloc(QP_LINE_BYTES, QP_BYTES);
 
 	if (!qp)
 		return NULL;
+	memset(qp, 0, sizeof *qp);
 	qp->req.sent = sent_alloc(init->sq_blocks);
 	if (!qp->req.sent || dev->qpns.taken >= dev->profile->max_qp ||
 	    numbers_take(&dev->qpns, qp, &qp->qpn))
