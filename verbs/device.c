@@ -176,9 +176,9 @@ static int list_fill(struct ibv_device **list, const struct channel_provider *fr
  * the NULL: programs give the array to free(), so it must be what malloc() gave.
  */
 static struct ibv_device **list_make(const struct channel_provider *from,
-				     const struct channel_device *found, int count)
+				     const struct channel_device *found, int count,
+				     struct ibv_device **foreign)
 {
-	struct ibv_device **foreign = is_hardware() ? foreign_list() : NULL;
 	unsigned others = 0, at = (unsigned)count;
 	struct ibv_device **list;
 
@@ -202,15 +202,19 @@ VB_EXPORT struct ibv_device **ibv_get_device_list(int *out_count)
 {
 	const struct channel_provider *from = provider();
 	struct channel_device *found = calloc(DEVICES_MAX, sizeof *found);
-	struct ibv_device **list = NULL;
+	struct ibv_device **foreign = is_hardware() ? foreign_list() : NULL, **list = NULL;
 	int count = found ? from->list(found, DEVICES_MAX) : -ENOMEM;
 
 	if (out_count)
 		*out_count = 0;
-	if (count < 0)
+	if (count == -ENOSYS && foreign)
+		count = 0;		/* the other library knows devices without the kernel's */
+	if (count < 0) {
+		foreign_list_free(foreign);
 		errno = -count;
-	else
-		list = list_make(from, found, count);
+	} else {
+		list = list_make(from, found, count, foreign);
+	}
 	free(found);
 	for (int i = 0; list && list[i] && out_count; i++)
 		*out_count = i + 1;

@@ -52,6 +52,7 @@ static void sysfs_make(void)
 	cr_assert(mkdtemp(sysfs));
 	folder_make("class");
 	folder_make("class/infiniband_verbs");
+	file_write("class/infiniband_verbs/abi_version", "6\n");
 	folder_make("class/infiniband_verbs/uverbs0");
 	folder_make("class/infiniband_verbs/uverbs0/device");
 	file_write("class/infiniband_verbs/uverbs0/ibdev", "mlx5_0\n");
