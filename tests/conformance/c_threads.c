@@ -4,6 +4,9 @@
  * thread safe" by the IBTA's rule for verbs), and QPs do not disturb each other.
  */
 #include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 #include "harness/check.h"
 
@@ -218,4 +221,144 @@ Test(threads, four_threads_post_on_one_qp)
 	check_none("after", &d);
 	end_close(&w.b);
 	end_close(&w.a);
+}
+
+/* ---- one CQ, many threads, and QPs that come and go ---- */
+
+#define SHARED_ROUNDS	12
+#define SHARED_POSTS	16
+#define LEFT_BEHIND	UINT64_C(1000)	/* wr_id of requests whose QP goes before they are polled */
+
+static struct {
+	struct end base;
+	struct end_info info;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	_Atomic unsigned done[THREADS], events;
+	_Atomic int err;		/* -1: a completion that is wrong or that nobody posted */
+	atomic_bool is_over;
+} shared;
+
+/* Whoever polls takes what is there, for all. */
+static void shared_poll(void)
+{
+	struct ibv_wc wc[4];
+	int found = ibv_poll_cq(shared.cq, 4, wc);
+
+	for (int i = 0; i < found; i++) {
+		if (wc[i].status != IBV_WC_SUCCESS)
+			shared.err = -1;
+		if (wc[i].wr_id == LEFT_BEHIND)
+			continue;
+		if (wc[i].wr_id < THREADS)
+			shared.done[wc[i].wr_id]++;
+		else
+			shared.err = -1;
+	}
+	if (found < 0)
+		shared.err = found;
+}
+
+static int shared_post(struct end *x, uint64_t wr_id)
+{
+	struct work work = { .opcode = IBV_WR_RDMA_WRITE, .flags = IBV_SEND_SIGNALED,
+		.wr_id = wr_id, .remote_addr = shared.info.addr, .rkey = shared.info.rkey,
+		.sge_count = 1, .sge = { { shared.info.addr + 64, 16, shared.info.lkey } } };
+
+	return end_post(x, &work);
+}
+
+/* A QP that talks to itself, on the shared CQ; it goes while others read there. */
+static int shared_round(unsigned thread)
+{
+	struct end x = shared.base;
+	struct end_info ix;
+	unsigned want = shared.done[thread] + SHARED_POSTS;
+	struct ibv_qp_init_attr init = { .send_cq = shared.cq, .recv_cq = shared.cq,
+		.cap = { .max_send_wr = 64, .max_recv_wr = 1, .max_send_sge = 1 },
+		.qp_type = IBV_QPT_RC };
+	int err;
+
+	x.qp = ibv_create_qp(x.pd, &init);
+	if (!x.qp)
+		return errno;
+	end_describe(&x, &ix);
+	err = end_connect(&x, &ix);
+	for (unsigned i = 0; !err && i < SHARED_POSTS; i++)
+		err = shared_post(&x, thread);
+	while (!err && shared.done[thread] != want) {
+		shared_poll();
+		err = shared.err;
+	}
+	for (unsigned i = 0; !err && i < 4; i++)
+		err = shared_post(&x, LEFT_BEHIND);
+	ibv_destroy_qp(x.qp);
+	return err;
+}
+
+static void *shared_run(void *arg)
+{
+	for (unsigned i = 0; i < SHARED_ROUNDS && !shared.err; i++) {
+		int err = shared_round((unsigned)(uintptr_t)arg);
+
+		if (err)
+			shared.err = err;
+	}
+	return NULL;
+}
+
+/* Takes events and asks for the next one. */
+static void *shared_listen(void *unused)
+{
+	struct pollfd ready = { .fd = shared.channel->fd, .events = POLLIN };
+	struct ibv_cq *cq;
+	void *context;
+
+	while (!shared.is_over) {
+		if (poll(&ready, 1, 20) != 1)
+			continue;
+		if (ibv_get_cq_event(shared.channel, &cq, &context) || cq != shared.cq ||
+		    ibv_req_notify_cq(cq, 0))
+			shared.err = -1;
+		ibv_ack_cq_events(shared.cq, 1);
+		shared.events++;
+	}
+	return unused;
+}
+
+static void shared_open(void)
+{
+	struct end_opts opts;
+
+	end_defaults(&opts);
+	cr_assert_eq(end_open(&shared.base, &opts, NULL), 0);
+	end_describe(&shared.base, &shared.info);
+	shared.channel = ibv_create_comp_channel(shared.base.context);
+	cr_assert(shared.channel);
+	shared.cq = ibv_create_cq(shared.base.context, 2047, NULL, shared.channel, 0);
+	cr_assert(shared.cq);
+	cr_assert_eq(ibv_req_notify_cq(shared.cq, 0), 0);
+}
+
+Test(threads, eight_threads_share_a_cq_while_its_qps_go)
+{
+	pthread_t thread[THREADS], listener;
+	struct ibv_wc wc;
+
+	shared_open();
+	cr_assert_eq(pthread_create(&listener, NULL, shared_listen, NULL), 0);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		cr_assert_eq(pthread_create(&thread[i], NULL, shared_run, (void *)i), 0);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	shared.is_over = true;
+	pthread_join(listener, NULL);
+	cr_assert_eq(shared.err, 0, "%d", shared.err);
+	for (unsigned i = 0; i < THREADS; i++)
+		cr_expect_eq(shared.done[i], SHARED_ROUNDS * SHARED_POSTS);
+	cr_expect_gt(shared.events, 0);
+	cr_expect_eq(ibv_poll_cq(shared.cq, 1, &wc), 0, "what a QP leaves goes with it");
+	cr_assert_eq(ibv_destroy_cq(shared.cq), 0);
+	cr_assert_eq(ibv_destroy_comp_channel(shared.channel), 0);
+	end_close(&shared.base);
 }
