@@ -303,6 +303,16 @@ unsigned script_count_write(uint64_t write_command)
 	return count;
 }
 
+void *script_keep(void *object)
+{
+	static void *kept[256];
+	static unsigned count;
+
+	cr_assert_lt(count, sizeof kept / sizeof *kept);
+	kept[count++] = object;
+	return object;
+}
+
 struct ibv_cq *script_cq(struct ibv_context *context, int cqe)
 {
 	struct ibv_cq *cq = ibv_create_cq(context, cqe, NULL, NULL, 0);

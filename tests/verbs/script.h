@@ -55,6 +55,9 @@ bool script_is(const struct ib_uverbs_ioctl_hdr *header, uint16_t object, uint16
 unsigned script_count(uint16_t object, uint16_t method);
 unsigned script_count_write(uint64_t write_command);
 
+/* Remembers an object that a test leaves behind, so that none is taken for lost; returns it. */
+void *script_keep(void *object);
+
 struct ibv_cq *script_cq(struct ibv_context *context, int cqe);
 
 /* A QP in RTS, with @depth requests of both kinds; @srq may be NULL. */

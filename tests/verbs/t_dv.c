@@ -196,20 +196,20 @@ Test(dv, long_entries_are_padded_where_the_device_does)
 
 static struct ibv_qp *qp_make(enum ibv_qp_type type, const struct mlx5dv_qp_init_attr *dv)
 {
-	struct ibv_cq *cq = script_cq(context, 8);
+	struct ibv_cq *cq = script_keep(script_cq(context, 8));
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };
-	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct ibv_pd *pd = script_keep(ibv_alloc_pd(context));
 	bool is_target = dv->dc_init_attr.dc_type == MLX5DV_DCTYPE_DCT;
 	struct ibv_qp_init_attr_ex attr = {
 		.qp_type = type, .send_cq = cq, .recv_cq = cq, .pd = pd,
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
-		.srq = is_target ? ibv_create_srq(pd, &srq) : NULL,
+		.srq = is_target ? script_keep(ibv_create_srq(pd, &srq)) : NULL,
 		.cap = { .max_send_wr = is_target ? 0 : 4, .max_send_sge = is_target ? 0 : 1 },
 	};
 
 	memset(&qp_asked, 0, sizeof qp_asked);
 	errno = 0;
-	return vb_dv_create_qp(context, &attr, dv);
+	return script_keep(vb_dv_create_qp(context, &attr, dv));
 }
 
 Test(dv, flags_of_a_qp)

@@ -15,6 +15,7 @@
 #include "verbs/wq.h"
 
 #define PATTERN	0xa5
+#define PIECES_MAX 8
 #define KEY	0x77u		/* of pieces: and their number */
 
 static struct ibv_context *context;
@@ -40,12 +41,12 @@ static void setup(void)
 
 TestSuite(recv, .init = setup);
 
-static const uint32_t no_bytes[8];
+static const uint32_t no_bytes[PIECES_MAX];
 
 /* Piece i is at 0x1000 * (i + 1) and has bytes[i]. */
-static void pieces_fill(struct ibv_sge *sge, const uint32_t *bytes, unsigned count)
+static void pieces_fill(struct ibv_sge *sge, const uint32_t *bytes)
 {
-	for (unsigned i = 0; i < count; i++)
+	for (unsigned i = 0; i < PIECES_MAX; i++)
 		sge[i] = (struct ibv_sge){ 0x1000 * (i + 1), bytes[i], KEY + i };
 }
 
@@ -74,7 +75,7 @@ static void check_untouched(const uint8_t *at, const uint8_t *end)
 
 static struct vb_qp *qp_with(uint32_t sges)
 {
-	struct ibv_cq *cq = script_cq(context, 63);
+	struct ibv_cq *cq = script_keep(script_cq(context, 63));
 
 	return script_qp(&(struct script_qp){ .type = IBV_QPT_RC, .pd = pd, .send_cq = cq,
 					      .recv_cq = cq, .depth = 4, .sges = sges });
@@ -82,11 +83,11 @@ static struct vb_qp *qp_with(uint32_t sges)
 
 static int post(struct vb_qp *qp, uint64_t wr_id, const uint32_t *bytes, int count)
 {
-	struct ibv_sge sge[8];
+	struct ibv_sge sge[PIECES_MAX];
 	struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = sge, .num_sge = count }, *bad = NULL;
 	int error;
 
-	pieces_fill(sge, bytes, count > 0 && count < 8 ? (unsigned)count : 8);
+	pieces_fill(sge, bytes);
 	error = ibv_post_recv(vb_qp_base(qp), &wr, &bad);
 	cr_assert_eq(bad, error ? &wr : NULL);
 	return error;
@@ -105,7 +106,7 @@ static void poison(const struct vb_ring *r)
 /* From a list of nothing to one that fills the entry, which then needs no end. */
 Test(recv, a_list_ends_where_the_entry_does_not)
 {
-	static const uint32_t bytes[] = { 10, 20, 30, 40 };
+	static const uint32_t bytes[PIECES_MAX] = { 10, 20, 30, 40 };
 	struct vb_qp *qp = qp_with(4);
 	const uint8_t *at;
 
@@ -127,7 +128,7 @@ Test(recv, a_list_ends_where_the_entry_does_not)
 
 Test(recv, pieces_of_no_bytes_are_left_out)
 {
-	static const uint32_t bytes[] = { 0, 20, 0, 40 };
+	static const uint32_t bytes[PIECES_MAX] = { 0, 20, 0, 40 };
 	struct vb_qp *qp = qp_with(4);
 	const uint8_t *at = entry_of(&qp->rq, 0);
 
@@ -141,7 +142,7 @@ Test(recv, pieces_of_no_bytes_are_left_out)
 
 Test(recv, lists_that_are_too_long)
 {
-	static const uint32_t bytes[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+	static const uint32_t bytes[PIECES_MAX] = { 1, 1, 1, 1, 1, 1, 1, 1 };
 	struct vb_qp *qp = qp_with(3);	/* which is rounded up to 4 */
 
 	cr_assert_eq(post(qp, 1, bytes, 5), EINVAL);
@@ -187,10 +188,10 @@ Test(recv, the_counter_wraps)
 /* Raw packets would come in at once: the device is told when the QP may receive. */
 Test(recv, raw_packets_wait_for_their_state)
 {
-	struct ibv_cq *cq = script_cq(context, 8);
+	struct ibv_cq *cq = script_keep(script_cq(context, 8));
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RAW_PACKET, .send_cq = cq,
 					 .recv_cq = cq, .cap = { 4, 4, 1, 1, 0 } };
-	struct vb_qp *qp = vb_qp_of(ibv_create_qp(pd, &init));
+	struct vb_qp *qp = vb_qp_of(script_keep(ibv_create_qp(pd, &init)));
 
 	cr_assert(qp);
 	cr_assert_eq(post(qp, 1, no_bytes, 0), EINVAL, "in RESET");
@@ -221,16 +222,16 @@ Test(recv, a_list_of_requests_may_fail_in_the_middle)
 
 Test(recv, a_work_queue)
 {
-	static const uint32_t bytes[] = { 10 };
+	static const uint32_t bytes[PIECES_MAX] = { 10 };
 	struct ibv_wq_init_attr init = { .wq_type = IBV_WQT_RQ, .max_wr = 4, .max_sge = 2,
-					 .pd = pd, .cq = script_cq(context, 8) };
-	struct vb_wq *wq = vb_wq_of(ibv_create_wq(context, &init));
-	struct ibv_sge sge;
-	struct ibv_recv_wr wr = { .wr_id = 6, .sg_list = &sge, .num_sge = 1 }, *bad;
+					 .pd = pd, .cq = script_keep(script_cq(context, 8)) };
+	struct vb_wq *wq = vb_wq_of(script_keep(ibv_create_wq(context, &init)));
+	struct ibv_sge sge[PIECES_MAX];
+	struct ibv_recv_wr wr = { .wr_id = 6, .sg_list = sge, .num_sge = 1 }, *bad;
 
 	cr_assert(wq);
 	poison(&wq->ring);
-	pieces_fill(&sge, bytes, 1);
+	pieces_fill(sge, bytes);
 	cr_assert_eq(ibv_post_wq_recv(&wq->wq, &wr, &bad), 0);
 	check_segment(entry_of(&wq->ring, 0), 0x1000, 10, KEY);
 	check_end(entry_of(&wq->ring, 0) + 16);
@@ -245,7 +246,7 @@ static struct vb_srq *srq_with(uint32_t wr, uint32_t sge, uint32_t limit)
 	struct ibv_srq_init_attr init = {
 		.attr = { .max_wr = wr, .max_sge = sge, .srq_limit = limit },
 	};
-	struct vb_srq *srq = vb_srq_of(ibv_create_srq(pd, &init));
+	struct vb_srq *srq = vb_srq_of(script_keep(ibv_create_srq(pd, &init)));
 
 	cr_assert(srq, "errno %d", errno);
 	cr_assert_eq(init.attr.max_wr, srq->ring.max_post);
@@ -255,10 +256,10 @@ static struct vb_srq *srq_with(uint32_t wr, uint32_t sge, uint32_t limit)
 
 static int post_shared(struct vb_srq *srq, uint64_t wr_id, const uint32_t *bytes, int count)
 {
-	struct ibv_sge sge[8];
+	struct ibv_sge sge[PIECES_MAX];
 	struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = sge, .num_sge = count }, *bad;
 
-	pieces_fill(sge, bytes, 8);
+	pieces_fill(sge, bytes);
 	return ibv_post_srq_recv(&srq->srq, &wr, &bad);
 }
 
@@ -316,7 +317,7 @@ Test(recv, what_the_device_is_told_of_a_shared_queue)
  */
 Test(recv, lists_in_a_shared_queue)
 {
-	static const uint32_t bytes[8] = { 10, 0, 30 };
+	static const uint32_t bytes[PIECES_MAX] = { 10, 0, 30 };
 	struct vb_srq *srq = srq_with(7, 3, 0);
 
 	for (int count = 0; count <= 3; count++) {
@@ -383,7 +384,7 @@ static struct ibv_srq_init_attr_ex xrc_attr(struct ibv_cq *cq)
 
 	return (struct ibv_srq_init_attr_ex){
 		.attr = { .max_wr = 3, .max_sge = 1 }, .srq_type = IBV_SRQT_XRC, .pd = pd,
-		.xrcd = ibv_open_xrcd(context, &domain), .cq = cq,
+		.xrcd = script_keep(ibv_open_xrcd(context, &domain)), .cq = cq,
 		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
 			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
 	};
@@ -391,7 +392,7 @@ static struct ibv_srq_init_attr_ex xrc_attr(struct ibv_cq *cq)
 
 Test(recv, a_queue_of_xrc_wants_a_domain_and_a_cq)
 {
-	struct ibv_srq_init_attr_ex attr = xrc_attr(script_cq(context, 8));
+	struct ibv_srq_init_attr_ex attr = xrc_attr(script_keep(script_cq(context, 8)));
 	static const uint32_t needed[] = { IBV_SRQ_INIT_ATTR_XRCD, IBV_SRQ_INIT_ATTR_CQ,
 					   IBV_SRQ_INIT_ATTR_PD };
 
@@ -403,7 +404,7 @@ Test(recv, a_queue_of_xrc_wants_a_domain_and_a_cq)
 		cr_assert_null(ibv_create_srq_ex(context, &less));
 		cr_assert_eq(errno, EINVAL);
 	}
-	cr_assert(ibv_create_srq_ex(context, &attr));
+	cr_assert(script_keep(ibv_create_srq_ex(context, &attr)));
 	attr.comp_mask |= 1 << 20;
 	cr_assert_null(ibv_create_srq_ex(context, &attr));
 	cr_assert_eq(errno, EINVAL);
@@ -412,10 +413,10 @@ Test(recv, a_queue_of_xrc_wants_a_domain_and_a_cq)
 /* Its completions carry its own index, lead to no QP, and go with it. */
 Test(recv, a_queue_of_xrc_takes_its_completions_with_it)
 {
-	struct ibv_cq *cq = script_cq(context, 8);
+	struct ibv_cq *cq = script_keep(script_cq(context, 8));
 	struct ibv_srq_init_attr_ex attr = xrc_attr(cq);
-	struct vb_srq *first = vb_srq_of(ibv_create_srq_ex(context, &attr));
-	struct vb_srq *srq = vb_srq_of(ibv_create_srq_ex(context, &attr));
+	struct vb_srq *first = vb_srq_of(script_keep(ibv_create_srq_ex(context, &attr)));
+	struct vb_srq *srq = vb_srq_of(script_keep(ibv_create_srq_ex(context, &attr)));
 	struct hw_cqe cqe = { .kind = HW_CQE_RECV, .has_origin = true, .checks_ok = 6,
 			      .l3_type = 2 };
 	struct ibv_wc wc;
