@@ -678,6 +678,21 @@ Test(xrc_relay, requests_of_a_broken_process)
 	cr_assert_leq(srq_posted(t.far.one.srq), WQES);
 }
 
+/* --- domains --- */
+
+/* Whatever files two emulated hosts share. */
+Test(xrc_relay, a_domain_is_of_one_host)
+{
+	struct two t = two_new();
+	uint64_t ours = domain_of(t.near.w, 2)->domain->name;
+
+	cr_expect_eq(domain_of(t.far.w, 2)->domain->name, ours);
+	t.far.w->dev.node_guid = 5;
+	cr_expect_neq(domain_of(t.far.w, 3)->domain->name,
+		      domain_of(t.near.w, 3)->domain->name);
+	cr_expect_neq(domain_of(t.near.w, 3)->domain->name, ours);
+}
+
 /* --- guests --- */
 
 Test(xrc_relay, guests_are_bounded_and_the_oldest_idle_one_goes)
