@@ -197,7 +197,7 @@ CASE_EACH(xrc_open, the_maker_of_the_target_is_killed)
 	cr_expect_eq(peer_target_open(&t.far, t.p.ib.target_qpn), EINVAL);
 	peer_stop(&t.far);
 	end_close(&t.p.a);
-	unlink(t.p.a.opts.domain);
+	trio_unlink();
 }
 
 CASE_EACH(xrc_open, the_maker_of_the_target_leaves)
@@ -212,4 +212,5 @@ CASE_EACH(xrc_open, the_maker_of_the_target_leaves)
 	cr_expect_eq(peer_target_to(&t.far, IBV_QPS_ERR), EIO);
 	peer_stop(&t.far);
 	end_close(&t.p.a);
+	trio_unlink();
 }

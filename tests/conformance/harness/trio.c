@@ -36,13 +36,18 @@ void trio_open(struct trio *t, enum placement where)
 	trio_open_in(t, where, &o, NULL);
 }
 
+void trio_unlink(void)
+{
+	struct pair_opts o;
+
+	trio_defaults(&o);
+	unlink(o.b.domain);
+}
+
 void trio_end(struct trio *t)
 {
-	char path[64];
-
 	pair_close(&t->p);
-	snprintf(path, sizeof path, "/tmp/c_xrc_far-%d", getpid());
-	unlink(path);
+	trio_unlink();
 }
 
 void trio_close(struct trio *t)

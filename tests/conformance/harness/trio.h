@@ -25,6 +25,8 @@ void trio_open(struct trio *t, enum placement where);
 void trio_close(struct trio *t);
 /* The same after the third process was killed. */
 void trio_end(struct trio *t);
+/* The file of the domain: for cases that end in another way. */
+void trio_unlink(void);
 
 /* A receive of the third process, in its buffer at @offset. */
 void far_post(struct trio *t, uint64_t wr_id, size_t offset, uint32_t bytes);
