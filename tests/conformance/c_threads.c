@@ -311,10 +311,13 @@ static void *shared_run(void *arg)
 static void *shared_listen(void *unused)
 {
 	struct pollfd ready = { .fd = shared.channel->fd, .events = POLLIN };
+	bool is_last = false;
 	struct ibv_cq *cq;
 	void *context;
 
-	while (!shared.is_over) {
+	/* Once more at the end: this thread may not have run before. */
+	while (!is_last) {
+		is_last = shared.is_over;
 		if (poll(&ready, 1, 20) != 1)
 			continue;
 		if (ibv_get_cq_event(shared.channel, &cq, &context) || cq != shared.cq ||
