@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See foreign_library.h.  With FAKE_IS_OLD it has only what a list of devices takes.
+ * See foreign_library.h.  With FAKE_IS_OLD it has only what a list of devices takes; with
+ * FAKE_IS_OURS it has what tells us from others.
  *
  * Each verb is defined under a C name of its own, because what it takes and returns is not what the
  * headers say: its first argument and its answer are words, whatever they mean.
@@ -95,13 +96,14 @@ static intptr_t call(enum foreign_name name, void *object)
 
 /* --- what is exported --- */
 
-#define EXPORT(name)							\
-	intptr_t fake_##name(void *object) __asm__(#name);		\
+#define EXPORT_AS(symbol, name)						\
+	intptr_t fake_##symbol(void *object) __asm__(#symbol);		\
 	__attribute__((visibility("default")))				\
-	intptr_t fake_##name(void *object)				\
+	intptr_t fake_##symbol(void *object)				\
 	{								\
 		return call(FOREIGN_##name, object);			\
 	}
+#define EXPORT(name) EXPORT_AS(name, name)
 
 #ifdef FAKE_IS_OLD
 EXPORT(ibv_get_device_list)
@@ -111,4 +113,8 @@ EXPORT(ibv_close_device)
 #else
 #define FOREIGN_VERB(name, answer) EXPORT(name)
 #include "verbs/foreign.def"
+#endif
+
+#ifdef FAKE_IS_OURS
+EXPORT_AS(vb_dv_is_ours, ibv_get_device_list)
 #endif

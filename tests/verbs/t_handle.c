@@ -66,8 +66,13 @@ Test(handle, each_port_is_asked)
 
 Test(handle, each_context_asks)
 {
+	struct ibv_context *context;
+
 	device_with(IBV_LINK_LAYER_INFINIBAND, 0);
 	cr_assert_eq(try_handle(1, false), 0);
+	context = pd->context;
+	cr_assert_eq(ibv_dealloc_pd(pd), 0);
+	cr_assert_eq(ibv_close_device(context), 0);
 	device_with(IBV_LINK_LAYER_INFINIBAND, 0);
 	cr_assert_eq(try_handle(1, false), 0);
 	cr_assert_eq(port_queries(), 2);

@@ -12,6 +12,7 @@
 
 static struct ibv_context *context;
 static struct ibv_pd *pd;
+static struct vb_qp *qp;
 static unsigned commands;
 
 static void setup(void)
@@ -19,6 +20,7 @@ static void setup(void)
 	context = script_open();
 	pd = ibv_alloc_pd(context);
 	cr_assert(pd);
+	qp = script_rc(context, 4);
 }
 
 TestSuite(refuse, .init = setup);
@@ -43,7 +45,7 @@ Test(refuse, xrc_queues_without_domain_or_cq)
 {
 	enum { ALL = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ };
 	struct ibv_xrcd xrcd = { .context = context };
-	struct ibv_cq *cq = script_cq(context, 7);
+	struct ibv_cq *cq = qp->ex.qp_base.recv_cq;
 
 	check_no_srq(NULL, cq, ALL);
 	check_no_srq(&xrcd, NULL, ALL);
@@ -78,7 +80,6 @@ static int try_action(union action action)
 	struct { struct ibv_flow_attr attr; uint8_t behind[sizeof action]; } rule = {
 		.attr = { .num_of_specs = 1 },
 	};
-	struct vb_qp *qp = script_rc(context, 4);
 	struct ibv_flow *flow;
 	int error;
 
@@ -123,6 +124,7 @@ Test(refuse, counting_without_counters)
 	cr_assert_eq(try_action(count), 0);
 	count.count.size = sizeof(struct ibv_flow_spec_action_drop);
 	cr_assert_eq(try_action(count), EINVAL, "the pointer is not in it");
+	cr_assert_eq(ibv_destroy_counters(count.count.counters), 0);
 }
 
 Test(refuse, actions_that_nobody_knows)
