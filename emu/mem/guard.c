@@ -104,11 +104,10 @@ static void call_handler(const struct sigaction *action, int number, siginfo_t *
 
 void mem_guard_pass_on(const struct sigaction *action, int number, siginfo_t *info, void *context)
 {
-	bool is_plain = !(action->sa_flags & SA_SIGINFO);
-
-	if (is_plain && action->sa_handler == SIG_IGN && info->si_code <= 0)
+	/* With SA_SIGINFO, too: the kernel looks at the handler first. */
+	if (action->sa_handler == SIG_IGN && info->si_code <= 0)
 		return;
-	if (is_plain && (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN))
+	if (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN)
 		die_by_default(number, info);	/* a real fault cannot be ignored */
 	else
 		call_handler(action, number, info, context);

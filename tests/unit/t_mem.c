@@ -625,6 +625,21 @@ Test(mem_before, other_faults_still_kill)
 	cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV, "status 0x%x", status);
 }
 
+/* The kernel does not ask whether what it must not call wants a siginfo_t. */
+static void raise_ignored(void)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGSEGV, &ignore, NULL);
+	CHILD_CHECK(mem_guard_init() == 0);
+	raise(SIGSEGV);
+}
+
+Test(mem_before, an_ignored_signal_stays_ignored)
+{
+	cr_assert_eq(status_of(raise_ignored), 0);
+}
+
 static void *fault_in_thread(void *unused)
 {
 	uint8_t byte;
