@@ -91,10 +91,18 @@ static void fuzz_listen(struct wire *w, bool wants_wake)
 	(void)wants_wake;
 }
 
+/* Who could not be reached: now there, now gone. */
+static bool fuzz_lives(struct wire *w, const struct ib_packet *p)
+{
+	(void)w;
+	(void)p;
+	return fated & 1;
+}
+
 static const struct wire_ops fuzz_ops = {
 	.name = "fuzz", .send = fuzz_send, .receive = fuzz_receive, .release = fuzz_release,
 	.join = fuzz_join, .leave = fuzz_leave, .multicast = fuzz_send,
-	.is_late = fuzz_is_late, .listen = fuzz_listen, .packet_bytes_max = 4096,
+	.is_late = fuzz_is_late, .lives = fuzz_lives, .listen = fuzz_listen, .packet_bytes_max = 4096,
 };
 struct wire packet_wire = { &fuzz_ops };
 
