@@ -102,7 +102,8 @@ static bool fuzz_lives(struct wire *w, const struct ib_packet *p)
 static const struct wire_ops fuzz_ops = {
 	.name = "fuzz", .send = fuzz_send, .receive = fuzz_receive, .release = fuzz_release,
 	.join = fuzz_join, .leave = fuzz_leave, .multicast = fuzz_send,
-	.is_late = fuzz_is_late, .lives = fuzz_lives, .listen = fuzz_listen, .packet_bytes_max = 4096,
+	.is_late = fuzz_is_late, .lives = fuzz_lives, .listen = fuzz_listen,
+	.packet_bytes_max = 4096,
 };
 struct wire packet_wire = { &fuzz_ops };
 
