@@ -123,16 +123,17 @@ VB_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq *
 {
 	const struct vb_context *c = vb_context_of(channel->context);
 	struct ib_uverbs_comp_event_desc event;
+	int fd = channel->fd;		/* a channel that is destroyed meanwhile is EBADF */
 	int error;
 
 	if (!vb_is_ours(channel->context))
 		return FOREIGN(ibv_get_cq_event, channel, cq, cq_context);
-	error = c->channel.ops->doze ? c->channel.ops->doze(channel->fd) : 0;
+	error = c->channel.ops->doze ? c->channel.ops->doze(fd) : 0;
 	if (error) {
 		errno = -error;
 		return -1;
 	}
-	if (event_read(channel->fd, &event, sizeof event))
+	if (event_read(fd, &event, sizeof event))
 		return -1;
 	*cq = (struct ibv_cq *)(uintptr_t)event.cq_handle;
 	*cq_context = (*cq)->cq_context;

@@ -13,6 +13,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "harness"))
+from built import is_sanitized
 from programs import GID_INDEX, LANE, VERBENA, Result, main, need, run, run_pair, start, verbena
 
 need("ibv_devices", "ibv_devinfo", "ibv_rc_pingpong")
@@ -209,6 +210,8 @@ class Own(unittest.TestCase):
                          FOLDER + ":/a:.:/b:/c")
         self.assertEqual(self.variables(names, {"LD_LIBRARY_PATH": "/a:%s:/b" % FOLDER})[1],
                          FOLDER + ":/a:/b")
+        if is_sanitized():		# its runtime wants to be in front of the shim
+            return
         shim = os.path.join(FOLDER, "..", "libverbena_preload.so")
         self.assertIn("libm.so.6", self.variables(names, {"LD_PRELOAD": shim + ":libm.so.6"})[0])
         self.assertNotIn("preload", self.variables(names, {"LD_PRELOAD": shim})[0])
