@@ -15,12 +15,7 @@ static struct end e;
 
 static void open_end(void)
 {
-	struct end_opts opts;
-	int err;
-
-	end_defaults(&opts);
-	err = end_open(&e, &opts, NULL);
-	cr_assert_eq(err, 0, "open: %s", strerror(err));
+	must_open(&e);
 }
 
 static void close_end(void)

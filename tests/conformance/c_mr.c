@@ -20,12 +20,7 @@ static struct end end;
 
 static void open_end(void)
 {
-	struct end_opts opts;
-	int err;
-
-	end_defaults(&opts);
-	err = end_open(&end, &opts, NULL);
-	cr_assert_eq(err, 0, "open: %s", strerror(err));
+	must_open(&end);
 }
 
 static void close_end(void)

@@ -153,6 +153,16 @@ void check_states(const char *row, struct pair *p, enum ibv_qp_state a, enum ibv
 	cr_expect_eq(got_b, b, "%s: responder's QP is in state %d, want %d", row, got_b, b);
 }
 
+void must_open(struct end *e)
+{
+	struct end_opts opts;
+	int error;
+
+	end_defaults(&opts);
+	error = end_open(e, &opts, NULL);
+	cr_assert_eq(error, 0, "open: %s", strerror(error));
+}
+
 void must_post(struct pair *p, const struct work *work)
 {
 	int err = end_post(&p->a, work);

@@ -35,6 +35,8 @@ void check_quiet(struct pair *p);	/* nothing more on any of the four queues */
 void check_states(const char *row, struct pair *p, enum ibv_qp_state a, enum ibv_qp_state b);
 
 /* Post from a, or fail the case. */
+/* One end with the defaults. */
+void must_open(struct end *e);
 void must_post(struct pair *p, const struct work *work);
 void must_recv(struct pair *p, const struct work *work);
 #endif
