@@ -10,20 +10,7 @@
 #include "harness/check.h"
 #include "harness/network.h"
 
-static void begin(void)
-{
-	struct ibv_context *c = device_open();
-	struct ibv_port_attr port;
-
-	cr_assert_not_null(c);
-	port = network_port(c);
-	ibv_close_device(c);
-	if (port.link_layer != IBV_LINK_LAYER_INFINIBAND)
-		cr_skip_test("the port is not InfiniBand");
-	network_begin();
-}
-
-TestSuite(ib, .timeout = 90, .init = begin);
+TestSuite(ib, .timeout = 90, .init = network_begin_infiniband);
 
 /* --- LIDs --- */
 

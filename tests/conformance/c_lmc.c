@@ -14,25 +14,12 @@
 
 enum { OWN = 1 << 15, BYTES = 64, LMC_MAX = 7, LID_LAST = 0xbfff };
 
-static void begin(void)
-{
-	struct ibv_context *c = device_open();
-	struct ibv_port_attr port;
-
-	cr_assert_not_null(c);
-	port = network_port(c);
-	ibv_close_device(c);
-	if (port.link_layer != IBV_LINK_LAYER_INFINIBAND)
-		cr_skip_test("the port is not InfiniBand");
-	network_begin();
-}
-
 static void end(void)
 {
 	network("port reset");
 }
 
-TestSuite(lmc, .timeout = 90, .init = begin, .fini = end);
+TestSuite(lmc, .timeout = 90, .init = network_begin_infiniband, .fini = end);
 
 static void lmc_set(unsigned lmc)
 {

@@ -214,6 +214,7 @@ CASE_EACH(ud, a_wrong_qkey_moves_the_ports_counter)
 	struct pair p;
 	struct work w;
 
+	/* Whose counter moves is the receiver's, which this process can't ask there. */
 	if (where == TWO_PROCESSES)
 		cr_skip("the other process's port");
 	ud_open(&p, where);

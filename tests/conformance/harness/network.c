@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <criterion/criterion.h>
 #include "end.h"
 
@@ -12,6 +13,29 @@ void network_begin(void)
 	if (!getenv("VERBENA_BIN"))
 		cr_skip_test("VERBENA_BIN does not name the command that changes ports");
 	network("port reset");
+}
+
+/* The profile whose port is InfiniBand, as tests/CMakeLists.txt asks for it. */
+static bool wants_infiniband(void)
+{
+	const char *nic = getenv("VERBENA_NIC");
+
+	return nic && !strcmp(nic, "connectx-6");
+}
+
+void network_begin_infiniband(void)
+{
+	struct ibv_context *c = device_open();
+	struct ibv_port_attr port;
+
+	cr_assert_not_null(c);
+	port = network_port(c);
+	ibv_close_device(c);
+	if (port.link_layer != IBV_LINK_LAYER_INFINIBAND) {
+		cr_assert_not(wants_infiniband(), "the port is not InfiniBand");
+		cr_skip_test("the port is not InfiniBand");
+	}
+	network_begin();
 }
 
 void network(const char *words)

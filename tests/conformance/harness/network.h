@@ -10,6 +10,9 @@
 
 /* For a suite's .init: a network as new, or the case is skipped. */
 void network_begin(void);
+/* The same on an InfiniBand port.  Skipped on a real device of another sort; an emulated one that
+ * was asked to be InfiniBand and is not fails the case. */
+void network_begin_infiniband(void);
 /* verbena @words; fails the case if that does. */
 void network(const char *words);
 
