@@ -39,9 +39,9 @@ enum ib_rc_opcode {
 /* BTH opcode: transport [7:5], operation [4:0].  UC, UD and XRC have the operations of RC, as far
  * as they have them.  DC has no public wire format; its packets stay inside of a fabric.  So do
  * those of a relay: from the process that has an XRC target QP to the one that has the receive
- * queue, and back. */
+ * queue, and back.  RD, which nobody has, stands for an Ethernet frame: it is the payload. */
 enum ib_transport {
-	IB_RC = 0x00, IB_UC = 0x20, IB_UD = 0x60, IB_XRC = 0xa0, IB_DC = 0xc0,
+	IB_RC = 0x00, IB_UC = 0x20, IB_ETHERNET = 0x40, IB_UD = 0x60, IB_XRC = 0xa0, IB_DC = 0xc0,
 	IB_RELAY = 0xe0,
 	IB_TRANSPORT_MASK = 0xe0,
 };
@@ -177,6 +177,7 @@ struct ib_extra {
 			uint64_t relay_turn;	/* of the request; its outcome has the same */
 			uint32_t relay_mtu_bytes;	/* the target's */
 		};
+		uint32_t flow_number;		/* of an Ethernet frame: the rule that it matched */
 	};
 	uint32_t flow_label;
 	uint16_t slid, dlid;		/* InfiniBand; dlid as addressed, path bits included */

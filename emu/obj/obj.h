@@ -33,10 +33,13 @@ struct xrc_domain;
 struct emu_qp_open;
 struct guests;
 struct xrc_far;
+struct steer_rule;
+struct steer_table;
 
 enum obj_type {
 	OBJ_NONE, OBJ_PD, OBJ_MR, OBJ_CHANNEL, OBJ_CQ, OBJ_QP, OBJ_UAR, OBJ_ASYNC,
 	OBJ_SRQ, OBJ_AH, OBJ_MW, OBJ_XRCD, OBJ_DM, OBJ_WQ, OBJ_RWQ_TABLE, OBJ_COUNTERS,
+	OBJ_FLOW, OBJ_MATCHER,
 	OBJ_QP_OPEN,			/* a handle of a target QP; stands for it */
 	OBJ_TYPE_COUNT
 };
@@ -77,6 +80,17 @@ struct xrc_registry {
 	void *ctx;
 };
 
+/* Where flow rules are published for the other functions of the fabric; NULL functions: there is no
+ * other. */
+struct flow_board {
+	uint32_t self;			/* this function among them */
+	/* @number is its flow's.  *order_out: its age among the rules of all.  -ENOMEM */
+	int (*post)(void *ctx, uint32_t number, const struct steer_rule *rule,
+		    uint64_t *order_out);
+	void (*withdraw)(void *ctx, uint32_t number);
+	void *ctx;
+};
+
 struct emu_dev {
 	pthread_mutex_t lock;		/* the device lock: objects, engine, transport */
 	const struct hw_profile *profile;
@@ -106,6 +120,12 @@ struct emu_dev {
 	struct number_space srqns;
 	struct channel_list async;	/* of all open files */
 	struct number_space wqns;	/* receive WQs, and tables of them */
+	struct number_space flows;	/* flow rules of this function */
+	/* Rules of the port this function is at: its own, see flow.h, and those of other
+	 * functions, which the engine keeps up to date. */
+	struct steer_table *rules;
+	uint64_t rule_order;		/* without a board: the age of the newest */
+	struct flow_board flow_board;
 	struct xrc_domain *xrc_domains;
 	struct xrc_registry xrc_registry;
 	struct guests *guests;		/* targets of other processes; NULL: none yet */

@@ -42,6 +42,14 @@ struct wire_ops {
 	enum wire_sent (*multicast)(struct wire *w, const struct ib_packet *p);
 
 	/*
+	 * Frames: to this member of the fabric, whatever the packet says.  has_room() is
+	 * WIRE_SENT if frame() of the same packet would find room now, else WIRE_FULL or
+	 * WIRE_NOBODY.  A wire without frames has neither.
+	 */
+	enum wire_sent (*has_room)(struct wire *w, unsigned member, const struct ib_packet *p);
+	enum wire_sent (*frame)(struct wire *w, unsigned member, const struct ib_packet *p);
+
+	/*
 	 * The oldest packet that has arrived: 1 and *out, or 0.  Its single span points into
 	 * the wire and stays valid until release(), which must follow before the next receive().
 	 * Bytes come from another process: every field is checked here or by the taker, and

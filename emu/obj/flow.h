@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Flow steering: rules of this function, what they do with a frame, and the counters they count
+ * into.
+ *
+ * What is legal to ask is uverbs/'s (on_flow.c); here a rule is a mask, a value and a level.  Rules
+ * of all functions of a host are ordered together, so each is also published, through the
+ * functions of struct flow_board.
+ *
+ * Source: device-abi H.2; inventory FL-1 to FL-10.
+ */
+#ifndef EMU_OBJ_FLOW_H
+#define EMU_OBJ_FLOW_H
+#include "emu/obj/obj.h"
+#include "emu/steer/match.h"
+
+/* What rules of all functions are known by in a table: whose, and its number there. */
+static inline uint64_t flow_id(uint32_t member, uint32_t number)
+{
+	return (uint64_t)member << 32 | number;
+}
+
+static inline uint32_t flow_id_member(uint64_t id)
+{
+	return (uint32_t)(id >> 32);
+}
+
+static inline uint32_t flow_id_number(uint64_t id)
+{
+	return (uint32_t)id;
+}
+
+/* -ENOMEM.  flow_steering_end(): no flow is left. */
+int flow_steering_begin(struct emu_dev *dev);
+void flow_steering_end(struct emu_dev *dev);
+
+struct emu_counters {
+	struct emu_obj obj;		/* users: rules that count into it */
+	uint64_t packets, bytes;
+};
+
+/* A matcher of mlx5dv: a mask that rules share. */
+struct emu_matcher {
+	struct emu_obj obj;		/* users: its rules */
+	uint32_t level;			/* of rules that do not continue */
+	unsigned blocks;		/* match_criteria */
+	union steer_key mask;
+};
+
+struct emu_flow {
+	struct emu_obj obj;
+	struct emu_dev *dev;
+	uint32_t number;		/* finds it again, see flow_find() */
+	struct emu_qp *qp;		/* NULL: frames end here */
+	struct emu_counters *counters;	/* NULL: none */
+	struct emu_matcher *matcher;	/* NULL: made from specs */
+	uint32_t tag;			/* for CQEs; 0: none */
+	struct steer_rule rule;
+};
+
+struct flow_init {
+	uint32_t level;
+	bool continues;
+	union steer_key mask, value;
+	struct emu_qp *qp;
+	struct emu_counters *counters;
+	struct emu_matcher *matcher;
+	uint32_t tag;
+};
+
+/* From now on frames go there.  Its QP, counters and matcher have one user more.  -ENOMEM; -EEXIST
+ * the same rule with another tag is there. */
+int flow_create(struct emu_dev *dev, const struct flow_init *init, struct emu_flow **out);
+void flow_destroy(struct emu_flow *flow);
+struct emu_flow *flow_find(struct emu_dev *dev, uint32_t number);	/* or NULL */
+/* A frame of @bytes has come to the rule. */
+static inline void flow_count(struct emu_flow *flow, uint32_t bytes)
+{
+	if (!flow->counters)
+		return;
+	flow->counters->packets++;
+	flow->counters->bytes += bytes;
+}
+
+int matcher_create(struct emu_dev *dev, uint32_t level, unsigned blocks,
+		   const union steer_key *mask, struct emu_matcher **out);	/* -ENOMEM */
+int matcher_destroy(struct emu_dev *dev, struct emu_matcher *matcher);		/* -EBUSY */
+int counters_create(struct emu_dev *dev, struct emu_counters **out);		/* -ENOMEM */
+int counters_destroy(struct emu_dev *dev, struct emu_counters *counters);	/* -EBUSY */
+#endif
