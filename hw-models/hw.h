@@ -19,7 +19,7 @@
 #define HW_SGE_MAX		(HW_WQE_DS_MAX - 1)
 #define HW_LKEY_END		0x100	/* byte_count 0 with this lkey ends a receive list */
 
-enum hw_transport { HW_RC, HW_UC, HW_UD, HW_XRC, HW_DCI, HW_TRANSPORT_COUNT };
+enum hw_transport { HW_RC, HW_UC, HW_UD, HW_XRC, HW_DCI, HW_RAW, HW_TRANSPORT_COUNT };
 
 /* What a send WQE asks for.  HW_OP_NONE: the opcode means nothing. */
 enum hw_op {
@@ -30,6 +30,7 @@ enum hw_op {
 	HW_OP_COMPARE_SWAP, HW_OP_FETCH_ADD,
 	HW_OP_MASKED_COMPARE_SWAP, HW_OP_MASKED_FETCH_ADD,
 	HW_OP_UMR,		/* bind a window, invalidate a key */
+	HW_OP_TSO,		/* frames of one TCP message */
 	HW_OP_COUNT
 };
 
@@ -57,6 +58,7 @@ enum hw_fault {
 	HW_FAULT_UMR_OFFSET,		/* part of a translation, or a signature behind it */
 	HW_FAULT_UMR_LENGTH,		/* translation runs past the end                   */
 	HW_FAULT_UMR_INTERLEAVED,	/* translation with strides                        */
+	HW_FAULT_ETH_HEADER,		/* inline header runs past the end, or is not there   */
 	HW_FAULT_COUNT
 };
 
@@ -83,6 +85,17 @@ struct hw_av {
 	uint8_t traffic_class, hop_limit, sgid_index;
 	bool has_grh;			/* InfiniBand; on RoCE there always is one */
 	uint8_t rmac[6], rgid[16];
+};
+
+/* How a frame is to be sent.  Its inline header is the first piece of the message, but of TSO, whose
+ * message is cut and gets that header in front of each part. */
+struct hw_eth {
+	uint8_t checksums;		/* enum mlx5_eth_checksum */
+	bool inserts_vlan;
+	uint16_t vlan;			/* its TCI */
+	uint16_t header_bytes;		/* inline */
+	uint16_t mss;			/* TSO only */
+	const uint8_t *header;		/* into the copy given to the decoder */
 };
 
 /* Bits of hw_umr.mask: what of the key is changed.  Values are those of mkey_mask. */
@@ -141,6 +154,7 @@ struct hw_work {
 	uint32_t srqn;			/* XRC only, and not for HW_OP_UMR and HW_OP_NOP */
 	struct hw_av av;		/* UD and DCI only, and not for those two either */
 	struct hw_umr umr;		/* HW_OP_UMR only */
+	struct hw_eth eth;		/* HW_RAW only, and not for HW_OP_NOP */
 };
 _Static_assert(offsetof(struct hw_work, sge) <= 64, "an RC message starts in one cache line");
 
@@ -202,7 +216,7 @@ struct hw_cqe {
 	bool is_solicited;
 	uint8_t syndrome, vendor_err;	/* error CQEs */
 	uint64_t timestamp;
-	bool has_origin;		/* what follows up to rx_hash_type counts; never on RC */
+	bool has_origin;		/* what follows up to flow_tag counts; never on RC */
 	uint32_t src_qpn;		/* UD and DC receives */
 	uint16_t slid;			/* InfiniBand */
 	uint8_t path_bits;		/* InfiniBand: low 7 bits of the DLID */
@@ -215,6 +229,8 @@ struct hw_cqe {
 	bool has_vlan;
 	uint32_t rx_hash;		/* RSS */
 	uint8_t rx_hash_type;
+	bool is_frame;			/* receives of Ethernet: */
+	uint32_t flow_tag;		/* of the rule, stands where the QPN would */
 	uint8_t format;			/* 1: the message, at most 32 bytes, is in the CQE, where
 					 * src_qpn to rx_hash_type would be; 2: it stands before
 					 * the CQE, and the caller writes those 64 bytes */

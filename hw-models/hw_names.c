@@ -23,6 +23,7 @@ static const char *const fault_names[HW_FAULT_COUNT] = {
 	[HW_FAULT_UMR_OFFSET] = "part of a translation, or a signature behind it",
 	[HW_FAULT_UMR_LENGTH] = "translation of a key runs past the end",
 	[HW_FAULT_UMR_INTERLEAVED] = "translation of a key is interleaved",
+	[HW_FAULT_ETH_HEADER] = "inline header of a frame is missing or runs past the end",
 };
 
 const char *hw_fault_name(enum hw_fault fault)

@@ -77,7 +77,7 @@ static void success_write(struct mlx5_cqe *out, const struct hw_cqe *cqe, unsign
 	mlx5_cqe_set_timestamp(out, cqe->timestamp);
 	if (cqe->kind == HW_CQE_REQ)
 		mlx5_cqe_set_wqe_opcode(out, cqe->wqe_opcode);
-	mlx5_cqe_set_qpn(out, cqe->qpn);
+	mlx5_cqe_set_qpn(out, cqe->is_frame ? cqe->flow_tag : cqe->qpn);
 	mlx5_cqe_set_wqe_counter(out, cqe->wqe_counter);
 	mlx5_cqe_set_kind(out, cqe->kind);
 	mlx5_cqe_set_format(out, cqe->format);

@@ -121,10 +121,51 @@ static enum hw_fault read_xrc(struct cursor *c, struct hw_work *work)
 	return HW_OK;
 }
 
+/*
+ * The header begins in the segment's last two bytes and fills whole units; a VLAN tag to be
+ * inserted stands there instead.  TSO needs a header, which its message does not have.
+ */
+static enum hw_fault read_eth(struct cursor *c, struct hw_work *work)
+{
+	const struct mlx5_eth *eth = (const void *)c->at;
+	size_t unit = MLX5_UNIT_BYTES, start = sizeof *eth - MLX5_ETH_START_BYTES;
+	uint32_t bytes;
+
+	if (!has_bytes(c, sizeof *eth))
+		return HW_FAULT_DS_SHORT;
+	bytes = mlx5_eth_header_bytes(eth);
+	work->eth = (struct hw_eth){
+		.checksums = (uint8_t)mlx5_eth_cs_flags(eth),
+		.mss = (uint16_t)mlx5_eth_mss(eth),
+		.inserts_vlan = mlx5_eth_inserts_vlan(eth),
+		.vlan = (uint16_t)mlx5_eth_header_start(eth),
+	};
+	if (work->eth.inserts_vlan)
+		bytes = 0;
+	if (bytes > (size_t)(c->end - c->at) - start || (work->op == HW_OP_TSO && !bytes))
+		return HW_FAULT_ETH_HEADER;
+	work->eth.header = c->at + start;
+	work->eth.header_bytes = (uint16_t)bytes;
+	if (bytes > MLX5_ETH_START_BYTES)
+		c->at += (start + bytes + unit - 1) / unit * unit;
+	else
+		c->at += sizeof *eth;
+	if (c->at > c->end)
+		return HW_FAULT_ETH_HEADER;
+	if (bytes && work->op != HW_OP_TSO) {
+		work->sge[work->sge_count++] = (struct hw_sge){
+			.bytes = bytes, .inline_bytes = work->eth.header,
+		};
+		work->bytes += bytes;
+	}
+	return HW_OK;
+}
+
 static read_fn *const front_read[HW_TRANSPORT_COUNT] = {
 	[HW_UD] = read_ud,
 	[HW_XRC] = read_xrc,
 	[HW_DCI] = read_dci,
+	[HW_RAW] = read_eth,
 };
 
 /* libmlx5 writes no address into what concerns no peer, whatever the transport. */
@@ -343,7 +384,7 @@ static enum hw_fault read_klm(struct cursor *c, struct hw_work *work)
 	return HW_OK;
 }
 
-static read_fn *const segment_read[SEG_READ_COUNT] = {
+static read_fn *const segment_read[SEG_COUNT] = {
 	[SEG_RADDR] = read_raddr,
 	[SEG_ATOMIC] = read_atomic,
 	[SEG_SOURCE] = read_source,

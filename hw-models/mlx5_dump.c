@@ -106,10 +106,25 @@ static void add_xrc(struct text *t, const struct hw_work *work)
 	text_add(t, " srq 0x%x", work->srqn);
 }
 
+static void add_eth(struct text *t, const struct hw_work *work)
+{
+	const struct hw_eth *eth = &work->eth;
+
+	if (eth->checksums)
+		text_add(t, " checksums 0x%02x", eth->checksums);
+	if (eth->inserts_vlan)
+		text_add(t, " vlan 0x%04x", eth->vlan);
+	if (work->op != HW_OP_TSO)
+		return;
+	text_add(t, " mss %u", eth->mss);
+	add_hex(t, "header", eth->header, eth->header_bytes);
+}
+
 static void (*const add_peer[HW_TRANSPORT_COUNT])(struct text *t, const struct hw_work *work) = {
 	[HW_UD] = add_ud,
 	[HW_XRC] = add_xrc,
 	[HW_DCI] = add_dci,
+	[HW_RAW] = add_eth,
 };
 
 static void add_rights(struct text *t, uint64_t mask, uint32_t access)

@@ -22,17 +22,18 @@ enum mlx5_on {
 	ON_UD = 1 << HW_UD,
 	ON_XRC = 1 << HW_XRC,
 	ON_DCI = 1 << HW_DCI,
+	ON_RAW = 1 << HW_RAW,
 	ON_RELIABLE = ON_RC | ON_XRC | ON_DCI,
 	ON_CONNECTED = ON_RELIABLE | ON_UC,
-	ON_ALL = ON_CONNECTED | ON_UD,
+	ON_PEERS = ON_CONNECTED | ON_UD,
+	ON_ALL = ON_PEERS | ON_RAW,
 };
 
 enum mlx5_segment {
 	SEG_END,
 	SEG_RADDR, SEG_ATOMIC, SEG_SOURCE, SEG_SINK, SEG_RESULT,
 	SEG_MASKED, SEG_UMR, SEG_MKEY, SEG_KLM,
-	SEG_READ_COUNT,			/* the decoder knows those in front */
-	SEG_ETH = SEG_READ_COUNT,
+	SEG_COUNT
 };
 
 #define MLX5_OPCODE_SEGMENTS 4		/* SEG_END included */

@@ -187,6 +187,7 @@ FIELD_FORMAT(mlx5_xrc, MLX5_XRC_FIELDS, 16);
 	F(mlx5_eth, header_bytes,  3, 30, 16, "inline header bytes")                 \
 	F(mlx5_eth, header_start,  3, 15,  0, "first two of them")
 FIELD_FORMAT(mlx5_eth, MLX5_ETH_FIELDS, 16);
+#define MLX5_ETH_START_BYTES	2	/* of the header, in this segment */
 
 enum mlx5_eth_checksum {
 	MLX5_ETH_INNER_L3 = 0x10, MLX5_ETH_INNER_L4 = 0x20,

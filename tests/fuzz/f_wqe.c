@@ -60,6 +60,11 @@ static void rare_compare(const struct hw_work *a, const struct hw_work *b,
 		assert(a->srqn == b->srqn);
 	if (transport == HW_UD || transport == HW_DCI)
 		avs_compare(&a->av, &b->av);
+	if (transport == HW_RAW)
+		assert(a->eth.checksums == b->eth.checksums && a->eth.mss == b->eth.mss &&
+		       a->eth.inserts_vlan == b->eth.inserts_vlan && a->eth.vlan == b->eth.vlan &&
+		       a->eth.header_bytes == b->eth.header_bytes &&
+		       !memcmp(a->eth.header, b->eth.header, a->eth.header_bytes));
 }
 
 /* As hw.h says: after a fault only what identifies the work request is valid. */

@@ -245,11 +245,11 @@ Test(fault, opcodes_of_other_transports)
 		0x00, 0x01, 0x08, 0x09, 0x0a, 0x0b, 0x10, 0x11, 0x12, 0x14, 0x15, 0x25,
 	};
 	static const uint8_t uc[] = { 0x00, 0x01, 0x08, 0x09, 0x0a, 0x0b, 0x25 };
-	static const uint8_t ud[] = { 0x00, 0x0a, 0x0b };
+	static const uint8_t ud[] = { 0x00, 0x0a, 0x0b }, raw[] = { 0x00, 0x0a, 0x0e };
 	static const struct { const uint8_t *opcodes; size_t count; } has[HW_TRANSPORT_COUNT] = {
 		[HW_RC] = { reliable, sizeof reliable }, [HW_XRC] = { reliable, sizeof reliable },
 		[HW_DCI] = { reliable, sizeof reliable }, [HW_UC] = { uc, sizeof uc },
-		[HW_UD] = { ud, sizeof ud },
+		[HW_UD] = { ud, sizeof ud }, [HW_RAW] = { raw, sizeof raw },
 	};
 
 	for (enum hw_transport t = HW_RC; t < HW_TRANSPORT_COUNT; t++) {
@@ -464,13 +464,17 @@ static void check_work(const struct hw_work *w, const uint8_t *wqe)
 static void tame(struct build *b)
 {
 	static const uint8_t runs[] = {
-		0x00, 0x01, 0x08, 0x09, 0x0a, 0x0b, 0x10, 0x11, 0x12, 0x14, 0x15, 0x25, 0x25, 0x25,
+		0x00, 0x01, 0x08, 0x09, 0x0a, 0x0b, 0x10, 0x11, 0x12, 0x14, 0x15, 0x25, 0x25, 0x25, 0x0e,
 	};
 	static const uint8_t umr_flags[] = { 0x80, 0x90, 0xb0, 0x98, 0x00 };
 	uint8_t opcode = runs[random_word() % sizeof runs];
 
 	b->bytes[0] = opcode == 0x14 || opcode == 0x15 ? (uint8_t)(8 + random_word() % 2) : 0;
 	b->bytes[3] = opcode;
+	if (random_word() % 2) {		/* inline header of a frame */
+		b->bytes[28] = 0;
+		b->bytes[29] %= 64;
+	}
 	if (opcode != 0x25)
 		return;
 	b->bytes[16] = umr_flags[random_word() % sizeof umr_flags];
