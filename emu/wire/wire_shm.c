@@ -205,17 +205,12 @@ static struct peer *peer_of(struct wire_shm *w, const struct ib_packet *p, unsig
 	return peer_find(w, FABRIC_QPN, p->dest_qpn, slot_out);
 }
 
-static enum wire_sent shm_send(struct wire *wire, const struct ib_packet *p)
+/* To the member that peer_at() found at @slot. */
+static enum wire_sent peer_send(struct wire_shm *w, unsigned slot, const struct ib_packet *p)
 {
-	struct wire_shm *w = shm(wire);
+	struct peer *peer = &w->peer[slot];
 	enum wire_sent sent;
-	unsigned slot;
-	struct peer *peer = peer_of(w, p, &slot);
 
-	if (!peer)
-		return WIRE_NOBODY;
-	if (!peer_has_gid(w, slot, p->dgid))
-		return WIRE_WRONG_GID;
 	if (!peer->tx.map.head && peer_connect(w, slot) != 0)
 		return WIRE_NOBODY;
 	sent = ring_tx_send(&peer->tx, p);
@@ -226,6 +221,35 @@ static enum wire_sent shm_send(struct wire *wire, const struct ib_packet *p)
 	else if (sent == WIRE_NOBODY)
 		peer_forget(peer);
 	return sent;
+}
+
+static enum wire_sent shm_send(struct wire *wire, const struct ib_packet *p)
+{
+	struct wire_shm *w = shm(wire);
+	unsigned slot;
+
+	if (!peer_of(w, p, &slot))
+		return WIRE_NOBODY;
+	if (!peer_has_gid(w, slot, p->dgid))
+		return WIRE_WRONG_GID;
+	return peer_send(w, slot, p);
+}
+
+/* Is there a ring to that member with room for the packet? */
+static enum wire_sent peer_is_ready(struct wire_shm *w, unsigned slot, const struct ib_packet *p)
+{
+	struct peer *peer = peer_at(w, slot);
+	enum wire_sent room;
+
+	if (!peer || slot == fabric_self(w->fabric) ||
+	    (!peer->tx.map.head && peer_connect(w, slot) != 0))
+		return WIRE_NOBODY;
+	room = ring_tx_has_room(&peer->tx, p);
+	if (room == WIRE_FULL)
+		return peer_full(w, slot, p);
+	if (room == WIRE_NOBODY)
+		peer_forget(peer);
+	return room;
 }
 
 /* Groups */
@@ -260,23 +284,6 @@ static const struct fabric_members *group_find(struct wire_shm *w, const uint8_t
 	return &g->members;
 }
 
-/* Is there a ring to that member with room for the packet? */
-static enum wire_sent peer_is_ready(struct wire_shm *w, unsigned slot, const struct ib_packet *p)
-{
-	struct peer *peer = peer_at(w, slot);
-	enum wire_sent room;
-
-	if (!peer || slot == fabric_self(w->fabric) ||
-	    (!peer->tx.map.head && peer_connect(w, slot) != 0))
-		return WIRE_NOBODY;
-	room = ring_tx_has_room(&peer->tx, p);
-	if (room == WIRE_FULL)
-		return peer_full(w, slot, p);
-	if (room == WIRE_NOBODY)
-		peer_forget(peer);
-	return room;
-}
-
 /* The next member from @slot on, or FABRIC_MEMBERS_MAX. */
 static unsigned member_next(const struct fabric_members *m, unsigned slot)
 {
@@ -308,14 +315,12 @@ static enum wire_sent shm_multicast(struct wire *wire, const struct ib_packet *p
 	}
 	for (unsigned slot = member_next(&ready, 0); slot < FABRIC_MEMBERS_MAX;
 	     slot = member_next(&ready, slot + 1)) {
-		enum wire_sent one = ring_tx_send(&w->peer[slot].tx, p);
+		enum wire_sent one = peer_send(w, slot, p);
 
 		if (one == WIRE_UNREADABLE)
 			return one;
-		if (one != WIRE_SENT)
-			continue;
-		wake_peer(peer_mail(w, slot));
-		sent = WIRE_SENT;
+		if (one == WIRE_SENT)
+			sent = WIRE_SENT;
 	}
 	return sent;
 }
