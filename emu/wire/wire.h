@@ -42,9 +42,10 @@ struct wire_ops {
 	enum wire_sent (*multicast)(struct wire *w, const struct ib_packet *p);
 
 	/*
-	 * Frames: to this member of the fabric, whatever the packet says.  has_room() is
-	 * WIRE_SENT if frame() of the same packet would find room now, else WIRE_FULL or
-	 * WIRE_NOBODY.  A wire without frames has neither.
+	 * Frames (IB_ETHERNET): to this other member of the fabric, whatever the packet says.
+	 * has_room() is WIRE_SENT if one frame() of the same packet would find room now, else
+	 * WIRE_FULL or WIRE_NOBODY; also the latter if the member is stopped and its ring full: a
+	 * frame waits for nobody.  A wire without frames has neither.
 	 */
 	enum wire_sent (*has_room)(struct wire *w, unsigned member, const struct ib_packet *p);
 	enum wire_sent (*frame)(struct wire *w, unsigned member, const struct ib_packet *p);

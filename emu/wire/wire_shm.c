@@ -151,6 +151,13 @@ static bool peer_has_gid(struct wire_shm *w, unsigned slot, const uint8_t dgid[1
 	return true;
 }
 
+static bool may_be_lost(const struct ib_packet *p)
+{
+	uint8_t transport = p->opcode & IB_TRANSPORT_MASK;
+
+	return transport == IB_UD || transport == IB_ETHERNET;
+}
+
 /* A full ring of a dead process must not stay full for ever; and datagrams, which may be lost,
  * don't wait for one that is stopped. */
 static enum wire_sent peer_full(struct wire_shm *w, unsigned slot, const struct ib_packet *p)
@@ -167,17 +174,18 @@ static enum wire_sent peer_full(struct wire_shm *w, unsigned slot, const struct 
 	}
 	if (!peer->is_stopped || peer->stopped_tail != peer->tx.tail_seen)
 		return WIRE_FULL;
-	return (p->opcode & IB_TRANSPORT_MASK) == IB_UD ? WIRE_NOBODY : WIRE_FULL;
+	return may_be_lost(p) ? WIRE_NOBODY : WIRE_FULL;
 }
 
 /* What we know of the member that sits there now, or NULL. */
 static struct peer *peer_at(struct wire_shm *w, unsigned slot)
 {
 	uint32_t generation = fabric_generation(w->fabric, slot);
-	struct peer *peer = &w->peer[slot];
+	struct peer *peer;
 
 	if (!generation)
 		return NULL;
+	peer = &w->peer[slot];
 	if (peer->generation != generation) {
 		peer_forget(peer);
 		peer->generation = generation;
@@ -250,6 +258,22 @@ static enum wire_sent peer_is_ready(struct wire_shm *w, unsigned slot, const str
 	if (room == WIRE_NOBODY)
 		peer_forget(peer);
 	return room;
+}
+
+/* Frames */
+
+static enum wire_sent shm_has_room(struct wire *wire, unsigned member, const struct ib_packet *p)
+{
+	return peer_is_ready(shm(wire), member, p);
+}
+
+static enum wire_sent shm_frame(struct wire *wire, unsigned member, const struct ib_packet *p)
+{
+	struct wire_shm *w = shm(wire);
+
+	if (member == fabric_self(w->fabric) || !peer_at(w, member))
+		return WIRE_NOBODY;
+	return peer_send(w, member, p);
 }
 
 /* Groups */
@@ -578,6 +602,8 @@ static const struct wire_ops wire_shm_ops = {
 	.join = shm_join,
 	.leave = shm_leave,
 	.multicast = shm_multicast,
+	.has_room = shm_has_room,
+	.frame = shm_frame,
 	.receive = shm_receive,
 	.release = shm_release,
 	.is_late = shm_is_late,
