@@ -7,17 +7,15 @@
  * Source: device-abi B.9.1, B.9.6, E.2.
  */
 #include <errno.h>
-#include <linux/capability.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include "emu/engine/engine.h"
 #include "emu/uverbs/file.h"
 #include "emu/uverbs/handlers.h"
 #include "emu/uverbs/on_dc.h"
+#include "emu/uverbs/privilege.h"
 
 #define BFREG_NONE		0xffffffffu	/* the client rings on the page that it named */
 #define USER_INDEX_DEFAULT	0xffffffu	/* "none" of CQE version 0 */
@@ -50,15 +48,6 @@ static const struct qp_type_row {
 	{ IB_UVERBS_QPT_DRIVER, true, QPT_DCI },	/* or DCT: on_dc.c */
 	{ .number = IB_UVERBS_QPT_RAW_PACKET },
 };
-
-/* Of the calling thread, as the kernel looks at it. */
-static bool has_net_raw(void)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
-
-	return !syscall(SYS_capget, &header, data) && data[0].effective >> CAP_NET_RAW & 1;
-}
 
 static int type_find(struct uv_call *call, uint64_t number, enum qp_type *out)
 {
