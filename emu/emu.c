@@ -163,6 +163,13 @@ static int lease_pdns(void *ctx)
 	return next_block(&((struct emu_function *)ctx)->pd_blocks);
 }
 
+static enum net_raw net_raw_said(void)
+{
+	if (self_env_says("VERBENA_NET_RAW", "allow"))
+		return NET_RAW_ALLOW;
+	return self_env_says("VERBENA_NET_RAW", "deny") ? NET_RAW_DENY : NET_RAW_UNSAID;
+}
+
 static void dev_fill(struct emu_function *f, const struct emu_identity *id)
 {
 	struct emu_dev *dev = &f->dev;
@@ -178,6 +185,7 @@ static void dev_fill(struct emu_function *f, const struct emu_identity *id)
 	coarse_clock_begin(dev);
 	dev->options.lets_bound_regions_go = self_env_says("VERBENA_MW_BOUND_DEREG", "allow");
 	dev->options.enforces_memlock = self_env_says("VERBENA_MEMLOCK", "enforce");
+	dev->options.net_raw = net_raw_said();
 	dev->why = &f->why;
 	f->why.is_printing = self_env_is_set("VERBENA_EXPLAIN");
 }

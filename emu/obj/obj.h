@@ -61,9 +61,11 @@ struct emu_gid {
 #define EMU_GIDS_MAX 32
 
 /* What the environment may choose; see README.md. */
+enum net_raw { NET_RAW_UNSAID, NET_RAW_ALLOW, NET_RAW_DENY };
 struct dev_options {
 	bool lets_bound_regions_go;	/* VERBENA_MW_BOUND_DEREG=allow */
 	bool enforces_memlock;		/* VERBENA_MEMLOCK=enforce */
+	enum net_raw net_raw;		/* VERBENA_NET_RAW, see uverbs/privilege.h */
 };
 
 /* What an XRC domain is known by. */

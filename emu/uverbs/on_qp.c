@@ -51,7 +51,7 @@ static const struct qp_type_row {
 
 static int type_find(struct uv_call *call, uint64_t number, enum qp_type *out)
 {
-	if (number == IB_UVERBS_QPT_RAW_PACKET && !has_net_raw())
+	if (number == IB_UVERBS_QPT_RAW_PACKET && !may_use_frames(call->dev))
 		return uv_refuse(call, WHY_CMD_CAPABILITY, -EPERM);
 	for (size_t i = 0; i < sizeof qp_types / sizeof *qp_types; i++) {
 		if (qp_types[i].number != number)
@@ -334,7 +334,7 @@ static int modify(struct uv_call *call, const struct qp_attr *attr, uint32_t mas
 
 	if (mask & ~known)
 		return uv_refuse(call, WHY_MODIFY_MASK, -EOPNOTSUPP);
-	if (mask & A_QKEY && attr->qkey & QKEY_CONTROLLED && !has_net_raw())
+	if (mask & A_QKEY && attr->qkey & QKEY_CONTROLLED && !may_control_qkeys(call->dev))
 		return uv_refuse(call, WHY_CMD_CAPABILITY, -EPERM);
 	mask &= ~ignored_attrs[qp->type];
 	if (qp->type == QPT_XRC_FAR)

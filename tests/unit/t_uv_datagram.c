@@ -83,6 +83,20 @@ Test(uv_datagram, controlled_qkeys_are_for_the_privileged)
 	uv_world_end(&r.w);
 }
 
+Test(uv_datagram, controlled_qkeys_can_be_for_all_or_for_nobody)
+{
+	struct rig r = rig_new();
+
+	CHECK_INT(qp_make(&r.w, &r.qp), 0);
+	r.w.dev->options.net_raw = NET_RAW_DENY;
+	CHECK_REFUSED(modify(&r, QP_INIT, A_PKEY | A_PORT | A_QKEY, 0x80010000), -EPERM,
+		      WHY_CMD_CAPABILITY);
+	CHECK_INT(set_net_raw(false), true);
+	r.w.dev->options.net_raw = NET_RAW_ALLOW;
+	CHECK_INT(modify(&r, QP_INIT, A_PKEY | A_PORT | A_QKEY, 0x80010000), 0);
+	uv_world_end(&r.w);
+}
+
 Test(uv_datagram, violations_are_counted_by_the_port)
 {
 	struct rig r = rig_new();

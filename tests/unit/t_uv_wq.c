@@ -5,9 +5,6 @@
  * Method: what libmlx5 sends, with values changed; every pair of states is tried.  Malformed
  * commands are the business of t_uv_garble*.c.
  */
-#include <linux/capability.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include "tests/unit/uv_world.h"
 #include "emu/obj/wq.h"
 
@@ -347,20 +344,6 @@ Test(uv_wq, an_infiniband_port_has_no_queues)
 
 /* --- QPs --- */
 
-/* Of this thread only, and so of this case only. */
-static void net_raw_set(bool has_it)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
-
-	CHECK_INT(syscall(SYS_capget, &header, data), 0);
-	if (has_it && !(data[0].permitted >> CAP_NET_RAW & 1))
-		cr_skip("this process can't have CAP_NET_RAW");
-	data[0].effective &= ~(1u << CAP_NET_RAW);
-	data[0].effective |= has_it ? 1u << CAP_NET_RAW : 0;
-	CHECK_INT(syscall(SYS_capset, &header, data), 0);
-}
-
 static struct qp_ask qp_over_table(struct wq_rig *r, struct table *t, uint64_t type)
 {
 	struct qp_ask qp = qp_ask_new(&r->w, r->pd, r->cq);
@@ -380,25 +363,24 @@ static int qp_over_table_create(struct wq_rig *r, struct table *t, struct qp_ask
 	return cmd_run(&r->w, &c);
 }
 
-Test(uv_wq, raw_packet_qp_needs_a_capability_first)
+Test(uv_wq, raw_packet_qp_can_be_denied)
 {
 	static struct table t;
 	struct wq_rig r = rig_new();
 	struct qp_ask qp = qp_over_table(&r, &t, IB_UVERBS_QPT_RAW_PACKET);
 
-	net_raw_set(false);
+	r.w.dev->options.net_raw = NET_RAW_DENY;
 	CHECK_REFUSED(qp_make(&r.w, &qp), -EPERM, WHY_CMD_CAPABILITY);
 	CHECK_REFUSED(qp_over_table_create(&r, &t, &qp), -EPERM, WHY_CMD_CAPABILITY);
 	uv_world_end(&r.w);
 }
 
-Test(uv_wq, raw_packet_qp_is_not_here_then)
+Test(uv_wq, raw_packet_qp_is_not_here_otherwise)
 {
 	static struct table t;
 	struct wq_rig r = rig_new();
 	struct qp_ask qp = qp_over_table(&r, &t, IB_UVERBS_QPT_RAW_PACKET);
 
-	net_raw_set(true);
 	CHECK_REFUSED(qp_make(&r.w, &qp), -EOPNOTSUPP, WHY_CMD_UNSUPPORTED);
 	CHECK_REFUSED(qp_over_table_create(&r, &t, &qp), -EOPNOTSUPP, WHY_CMD_UNSUPPORTED);
 	uv_world_end(&r.w);
