@@ -46,9 +46,9 @@ enum { STEER_FLAG_CVLAN = 0x80, STEER_FLAG_SVLAN = 0x40, STEER_FLAG_FRAGMENT = 0
 /* Bytes of STEER_MISC. */
 enum {
 	STEER_GRE_CKS = 0,		/* bits C [7], K [5], S [4] of the first byte */
-	STEER_GRE_PROTOCOL = 18,
-	STEER_GRE_KEY = 20,
-	STEER_VXLAN_VNI = 24,		/* 3 bytes */
+	STEER_GRE_PROTOCOL = 14,
+	STEER_GRE_KEY = 16,
+	STEER_VXLAN_VNI = 20,		/* 3 bytes */
 	STEER_OUTER_FLOW_LABEL = 28,	/* low 20 bits of 4 bytes */
 	STEER_INNER_FLOW_LABEL = 32,
 };
