@@ -19,15 +19,19 @@
 enum frame_l3 { FRAME_NO_L3, FRAME_IPV6, FRAME_IPV4 };		/* l3_type of a CQE */
 /* l4_type of a CQE.  TCP: without ACK, with ACK and without data, with both. */
 enum frame_l4 { FRAME_NO_L4, FRAME_TCP, FRAME_UDP, FRAME_TCP_EMPTY_ACK, FRAME_TCP_ACK };
+/* MPLS may be over GRE or UDP. */
 enum frame_tunnel { FRAME_NO_TUNNEL, FRAME_VXLAN, FRAME_GRE, FRAME_MPLS };
 
 struct frame_layer {
-	uint16_t l2, l3, l4, payload;	/* offsets; l4, payload: 0 there is none */
+	/* Offsets.  l3: behind the ethertype, even if that is none of IP; the same as l2 if the
+	 * layer has no Ethernet header.  payload: behind L4, or behind IP that has neither TCP
+	 * nor UDP.  l4, payload: 0 there is none. */
+	uint16_t l2, l3, l4, payload;
 	uint16_t ethertype;		/* host order, behind the tags */
 	uint8_t l3_type, l4_type, ip_protocol;
 	bool is_fragment;		/* l4 is 0 then */
 	bool l3_ok;			/* IPv4: the header's checksum is right; IPv6: true */
-	bool l4_ok;			/* UDP without checksum: true */
+	bool l4_ok;			/* UDP without checksum: true; not asked for: false */
 };
 
 struct frame {

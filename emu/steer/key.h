@@ -46,6 +46,8 @@ enum { STEER_FLAG_CVLAN = 0x80, STEER_FLAG_SVLAN = 0x40, STEER_FLAG_FRAGMENT = 0
 /* Bytes of STEER_MISC. */
 enum {
 	STEER_GRE_CKS = 0,		/* bits C [7], K [5], S [4] of the first byte */
+	STEER_OUTER_SECOND_VLAN = 8, STEER_INNER_SECOND_VLAN = 10,
+	STEER_SECOND_TAGS = 12,	/* outer C-VLAN [7], inner [6]; outer S-VLAN [5], inner [4] */
 	STEER_GRE_PROTOCOL = 14,
 	STEER_GRE_KEY = 16,
 	STEER_VXLAN_VNI = 20,		/* 3 bytes */
