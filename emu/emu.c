@@ -21,6 +21,7 @@
 #include "emu/fabric/fabric.h"
 #include "emu/lenders.h"
 #include "emu/mem/mem.h"
+#include "emu/obj/flow.h"
 #include "emu/obj/obj.h"
 #include "emu/obj/relay.h"
 #include "emu/port.h"
@@ -282,6 +283,8 @@ static int numbers_begin(struct emu_function *f)
 		error = numbers_init(&dev->srqns, 1, lease_srqns, f);
 	if (!error)
 		error = numbers_init(&dev->wqns, 1, NULL, NULL);
+	if (!error)
+		error = flow_steering_begin(dev);
 	dev->xrc_registry = (struct xrc_registry){ domain_hold, domain_drop, f };
 	return error;
 }
@@ -333,6 +336,7 @@ static void function_destroy(struct emu_function *f)
 	numbers_free(&f->dev.pdns);
 	numbers_free(&f->dev.srqns);
 	numbers_free(&f->dev.wqns);
+	flow_steering_end(&f->dev);
 	if (f->share)
 		share_destroy(f->share);
 	if (f->fabric)

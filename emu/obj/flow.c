@@ -23,23 +23,42 @@ void flow_steering_end(struct emu_dev *dev)
 
 /* --- rules --- */
 
-/* A rule that is the same but for the tag could only answer with one of both. */
-static bool has_other_tag(struct emu_dev *dev, const struct flow_init *init,
-			  const struct steer_rule *rule)
-{
-	struct emu_flow *old;
-	uint64_t id;
+#define EQUALS_MAX	64		/* as many are looked at */
 
-	if (!steer_equal(dev->rules, rule, &id, 1) || flow_id_member(id) != dev->flow_board.self)
-		return false;
-	old = flow_find(dev, flow_id_number(id));
-	return old && old->tag != init->tag;
+/* The oldest rule of this function that is equal, or NULL. */
+static struct emu_flow *equal_find(struct emu_dev *dev, const struct steer_rule *rule)
+{
+	uint64_t id[EQUALS_MAX];
+	unsigned count = steer_equal(dev->rules, rule, id, EQUALS_MAX);
+
+	for (unsigned i = 0; i < count && i < EQUALS_MAX; i++)
+		if (flow_id_member(id[i]) == dev->flow_board.self)
+			return flow_find(dev, flow_id_number(id[i]));
+	return NULL;
+}
+
+/* To the hardware rules that are equal are one, with one tag, which drops or does not. */
+static int join(struct emu_dev *dev, const struct flow_init *init, struct emu_flow *flow)
+{
+	const struct emu_flow *old = equal_find(dev, &flow->rule);
+
+	if (!old)
+		return 0;
+	if (!old->qp != !init->qp || (init->has_tag && init->tag != old->tag)) {
+		dev_why(dev, .why = WHY_FLOW_CONFLICT, .side = WHY_SIDE_COMMAND,
+			.found = old->number);
+		return -EEXIST;
+	}
+	flow->tag = old->tag;
+	return 0;
 }
 
 static void count_user(struct emu_flow *flow, int change)
 {
 	if (flow->qp)
 		flow->qp->obj.users += change;
+	if (flow->kept_qp)
+		flow->kept_qp->obj.users += change;
 	if (flow->counters)
 		flow->counters->obj.users += change;
 	if (flow->matcher)
@@ -88,14 +107,21 @@ static struct emu_flow *flow_alloc(struct emu_dev *dev, const struct flow_init *
 	flow->obj.type = OBJ_FLOW;
 	flow->dev = dev;
 	flow->qp = init->qp;
+	flow->kept_qp = init->kept_qp;
 	flow->counters = init->counters;
 	flow->matcher = init->matcher;
-	flow->tag = init->tag;
+	flow->tag = init->has_tag ? init->tag : 0;
+	flow->rule = (struct steer_rule){
+		.level = init->level, .continues = init->continues,
+		.mask = init->mask, .value = init->value,
+	};
 	return flow;
 }
 
 static void flow_free(struct emu_flow *flow)
 {
+	if (!flow)
+		return;
 	numbers_give(&flow->dev->flows, flow->number);
 	free(flow);
 }
@@ -108,35 +134,36 @@ static int refuse_limit(struct emu_dev *dev)
 
 int flow_create(struct emu_dev *dev, const struct flow_init *init, struct emu_flow **out)
 {
-	struct steer_rule rule = {
-		.level = init->level, .continues = init->continues,
-		.mask = init->mask, .value = init->value,
-	};
-	struct emu_flow *flow;
-	int rc;
+	struct emu_flow *flow = flow_alloc(dev, init);
+	int rc = flow ? join(dev, init, flow) : refuse_limit(dev);
 
-	if (has_other_tag(dev, init, &rule))
-		return -EEXIST;
-	flow = flow_alloc(dev, init);
-	if (!flow)
-		return refuse_limit(dev);
-	flow->rule = rule;
-	rc = install(dev, flow);
+	if (!rc && install(dev, flow))
+		rc = refuse_limit(dev);
 	if (rc) {
 		flow_free(flow);
-		return refuse_limit(dev);
+		return rc;
 	}
 	count_user(flow, 1);
 	*out = flow;
 	return 0;
 }
 
-void flow_destroy(struct emu_flow *flow)
+static void flow_end(struct emu_flow *flow)
 {
 	withdraw(flow->dev, flow);
 	steer_remove(flow->dev->rules, flow->rule.id);
 	count_user(flow, -1);
 	flow_free(flow);
+}
+
+void flow_destroy(struct emu_flow *flow)
+{
+	while (flow) {
+		struct emu_flow *next = flow->next;
+
+		flow_end(flow);
+		flow = next;
+	}
 }
 
 struct emu_flow *flow_find(struct emu_dev *dev, uint32_t number)

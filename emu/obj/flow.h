@@ -52,25 +52,29 @@ struct emu_flow {
 	struct emu_dev *dev;
 	uint32_t number;		/* finds it again, see flow_find() */
 	struct emu_qp *qp;		/* NULL: frames end here */
+	struct emu_qp *kept_qp;		/* of a rule that drops: it was made for this one */
 	struct emu_counters *counters;	/* NULL: none */
 	struct emu_matcher *matcher;	/* NULL: made from specs */
 	uint32_t tag;			/* for CQEs; 0: none */
 	struct steer_rule rule;
+	struct emu_flow *next;		/* made by the same command, goes with it; or NULL */
 };
 
 struct flow_init {
 	uint32_t level;
 	bool continues;
 	union steer_key mask, value;
-	struct emu_qp *qp;
+	struct emu_qp *qp, *kept_qp;
 	struct emu_counters *counters;
 	struct emu_matcher *matcher;
+	bool has_tag;			/* false: that of an equal rule, or 0 */
 	uint32_t tag;
 };
 
-/* From now on frames go there.  Its QP, counters and matcher have one user more.  -ENOMEM; -EEXIST
- * the same rule with another tag is there. */
+/* From now on frames go there.  Its QPs, counters and matcher have one user more.  -ENOMEM; -EEXIST
+ * an equal rule of this function is there, and has another tag, or one drops and the other not. */
 int flow_create(struct emu_dev *dev, const struct flow_init *init, struct emu_flow **out);
+/* And all that come behind it by `next`. */
 void flow_destroy(struct emu_flow *flow);
 struct emu_flow *flow_find(struct emu_dev *dev, uint32_t number);	/* or NULL */
 /* A frame of @bytes has come to the rule. */

@@ -17,11 +17,11 @@ enum { DEADLINES_MAX = 50 };
 
 /* --- what must hold --- */
 
-/* Answers of a uverbs device, and no others; EAGAIN is that of an XRC domain that is not there, the
- * last are those of mmap(). */
+/* Answers of a uverbs device, and no others; EAGAIN is that of an XRC domain that is not there,
+ * EEXIST of a flow rule, the last are those of mmap(). */
 static const int errors[] = {
 	EINVAL, EFAULT, ENOENT, EBADF, EBUSY, ENOMEM, ENOSPC, EOPNOTSUPP, EPROTONOSUPPORT, ENODATA,
-	EAGAIN, EMFILE, EPERM, ENOSYS,
+	EAGAIN, EEXIST, EMFILE, EPERM, ENOSYS,
 };
 
 static void result_check(int result)
@@ -35,7 +35,7 @@ static void result_check(int result)
 }
 
 struct inventory {
-	uint32_t qps, cqs, pds, srqs, wqs, keys, handles, pages;
+	uint32_t qps, cqs, pds, srqs, wqs, flows, keys, handles, pages;
 	bool has_context;
 };
 
@@ -43,7 +43,8 @@ static struct inventory inventory_take(void)
 {
 	return (struct inventory){
 		device.qpns.taken, device.cqns.taken, device.pdns.taken,
-		device.srqns.taken, device.wqns.taken, device.keys.indices.taken,
+		device.srqns.taken, device.wqns.taken, device.flows.taken,
+		device.keys.indices.taken,
 		uv_file->handles.taken, engine->page_count, uv_file->has_context,
 	};
 }
@@ -51,7 +52,7 @@ static struct inventory inventory_take(void)
 static bool is_same(struct inventory a, struct inventory b)
 {
 	return a.qps == b.qps && a.cqs == b.cqs && a.pds == b.pds && a.srqs == b.srqs &&
-	       a.wqs == b.wqs && a.keys == b.keys &&
+	       a.wqs == b.wqs && a.flows == b.flows && a.keys == b.keys &&
 	       a.handles == b.handles && a.pages == b.pages && a.has_context == b.has_context;
 }
 

@@ -6,6 +6,7 @@
 #include "tests/fuzz/world.h"
 #include "emu/engine/engine_local.h"
 #include "emu/mem/mem.h"
+#include "emu/obj/flow.h"
 
 /* Far more than any input can be the reason for. */
 enum { STEPS_MAX = 10000 };
@@ -58,7 +59,7 @@ void device_begin(struct wire *wire)
 		 numbers_init(&device.cqns, 1, NULL, NULL) ||
 		 numbers_init(&device.pdns, 1, NULL, NULL) ||
 		 numbers_init(&device.srqns, 1, NULL, NULL) ||
-		 numbers_init(&device.wqns, 1, NULL, NULL) ||
+		 numbers_init(&device.wqns, 1, NULL, NULL) || flow_steering_begin(&device) ||
 		 engine_create(&device, wire, NULL, &engine);
 	assert(!failed);
 	at_first.profile = device.profile;
@@ -105,6 +106,8 @@ void device_rewind(void)
 	assert(!device.xrc_domains);
 	numbers_rewind(&device.srqns);
 	numbers_rewind(&device.wqns);
+	numbers_rewind(&device.flows);
+	device.rule_order = 0;
 	numbers_rewind(&device.keys.indices);
 	device.keys.next_tag = 0;
 	if (device.keys.own[0])

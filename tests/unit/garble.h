@@ -512,8 +512,8 @@ static inline void garble_end(void)
 /* --- what a refused command must not change --- */
 
 struct inventory {
-	uint32_t qps, cqs, pds, wqs, keys, mine, other, users, pages, channels, next_descriptor,
-		 has_context;
+	uint32_t qps, cqs, pds, wqs, flows, keys, mine, other, users, pages, channels,
+		 next_descriptor, has_context;
 };
 
 static inline uint32_t users_count(const struct uv_file *file)
@@ -542,7 +542,8 @@ static inline struct inventory inventory_take(void)
 {
 	return (struct inventory){
 		device.qpns.taken, device.cqns.taken, device.pdns.taken, device.wqns.taken,
-		device.keys.indices.taken, mine->handles.taken, other->handles.taken,
+		device.flows.taken, device.keys.indices.taken, mine->handles.taken,
+		other->handles.taken,
 		users_count(mine) + users_count(other), engine->page_count,
 		mine->event_fd_count + other->event_fd_count, descriptor_next(), mine->has_context,
 	};

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "emu/mem/mem.h"
+#include "emu/obj/flow.h"
 #include "emu/obj/obj.h"
 
 #define WORLD_PAGE 4096u
@@ -61,6 +62,7 @@ static inline struct emu_dev *world_dev(void)
 	CHECK_INT(numbers_init(&dev.pdns, 1, NULL, NULL), 0);
 	CHECK_INT(numbers_init(&dev.srqns, 1, NULL, NULL), 0);
 	CHECK_INT(numbers_init(&dev.wqns, 1, NULL, NULL), 0);
+	CHECK_INT(flow_steering_begin(&dev), 0);
 	return &dev;
 }
 
@@ -69,7 +71,8 @@ static inline void world_end(struct emu_dev *dev)
 	CHECK_INT(dev->qpns.taken + dev->cqns.taken + dev->pdns.taken + dev->srqns.taken +
 			  dev->keys.indices.taken,
 		  0);
-	CHECK_INT(dev->wqns.taken, 0);
+	CHECK_INT(dev->wqns.taken + dev->flows.taken, 0);
+	flow_steering_end(dev);
 	numbers_free(&dev->qpns);
 	numbers_free(&dev->cqns);
 	numbers_free(&dev->pdns);

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Flow rules as objects: who is in use by them, which can't be together, and that they come and go
+ * with the table that frames are looked up in and with the board where others read them.
+ *
+ * Method: rules made by hand on a world without an engine (obj_world.h).
+ */
+#include "tests/unit/obj_world.h"
+
+/* A rule for frames to one MAC address, by its last byte. */
+static struct flow_init rule_for(uint8_t last)
+{
+	struct flow_init init = { .level = STEER_LEVEL_NORMAL + 1 };
+
+	memset(init.mask.block[STEER_OUTER] + STEER_DMAC, 0xff, 6);
+	init.value.block[STEER_OUTER][STEER_DMAC + 5] = last;
+	return init;
+}
+
+static struct emu_qp *qp_new(struct emu_dev *dev)
+{
+	static struct emu_qp qp[8];
+	static unsigned count;
+
+	qp[count].dev = dev;
+	return &qp[count++];
+}
+
+static unsigned rules_like(struct emu_dev *dev, const struct emu_flow *flow)
+{
+	uint64_t id[4];
+
+	return steer_equal(dev->rules, &flow->rule, id, 4);
+}
+
+Test(flow, a_rule_uses_what_it_is_made_of)
+{
+	struct emu_dev *dev = world_dev();
+	struct flow_init init = rule_for(1);
+	struct emu_flow *flow;
+
+	init.qp = qp_new(dev);
+	CHECK_INT(counters_create(dev, &init.counters), 0);
+	CHECK_INT(matcher_create(dev, init.level, 1, &init.mask, &init.matcher), 0);
+	CHECK_INT(flow_create(dev, &init, &flow), 0);
+	CHECK_INT(flow_find(dev, flow->number) == flow, 1);
+	CHECK_INT(flow->rule.id, flow_id(0, flow->number));
+	CHECK_INT(init.qp->obj.users, 1);
+	CHECK_REFUSED(counters_destroy(dev, init.counters), -EBUSY, WHY_CMD_BUSY);
+	CHECK_REFUSED(matcher_destroy(dev, init.matcher), -EBUSY, WHY_CMD_BUSY);
+	CHECK_INT(rules_like(dev, flow), 1);
+	flow_destroy(flow);
+	CHECK_INT(init.qp->obj.users, 0);
+	CHECK_INT(counters_destroy(dev, init.counters), 0);
+	CHECK_INT(matcher_destroy(dev, init.matcher), 0);
+	world_end(dev);
+}
+
+Test(flow, a_rule_that_drops_keeps_its_qp)
+{
+	struct emu_dev *dev = world_dev();
+	struct flow_init init = rule_for(1);
+	struct emu_flow *flow;
+
+	init.kept_qp = qp_new(dev);
+	CHECK_INT(flow_create(dev, &init, &flow), 0);
+	CHECK_INT(flow->qp == NULL, 1);
+	CHECK_INT(init.kept_qp->obj.users, 1);
+	flow_destroy(flow);
+	CHECK_INT(init.kept_qp->obj.users, 0);
+	world_end(dev);
+}
+
+Test(flow, what_one_command_made_goes_together)
+{
+	struct emu_dev *dev = world_dev();
+	struct flow_init first = rule_for(1), second = rule_for(2);
+	struct emu_flow *flow;
+
+	first.qp = second.qp = qp_new(dev);
+	CHECK_INT(flow_create(dev, &first, &flow), 0);
+	CHECK_INT(flow_create(dev, &second, &flow->next), 0);
+	CHECK_INT(first.qp->obj.users, 2);
+	flow_destroy(flow);
+	CHECK_INT(first.qp->obj.users, 0);
+	world_end(dev);
+}
+
+/* --- equal rules --- */
+
+Test(flow, equal_rules_live_side_by_side)
+{
+	struct emu_dev *dev = world_dev();
+	struct flow_init init = rule_for(1);
+	struct emu_flow *flow[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		init.qp = qp_new(dev);
+		CHECK_INT(flow_create(dev, &init, &flow[i]), 0);
+	}
+	CHECK_INT(rules_like(dev, flow[0]), 2);
+	CHECK_INT(flow[1]->rule.order > flow[0]->rule.order, 1);
+	flow_destroy(flow[0]);
+	CHECK_INT(rules_like(dev, flow[1]), 1);
+	flow_destroy(flow[1]);
+	world_end(dev);
+}
+
+Test(flow, equal_rules_have_one_tag)
+{
+	struct emu_dev *dev = world_dev();
+	struct flow_init init = rule_for(1);
+	struct emu_flow *tagged, *untagged, *refused = NULL;
+
+	init.qp = qp_new(dev);
+	init.has_tag = true;
+	init.tag = 5;
+	CHECK_INT(flow_create(dev, &init, &tagged), 0);
+	init.tag = 6;
+	CHECK_REFUSED(flow_create(dev, &init, &refused), -EEXIST, WHY_FLOW_CONFLICT);
+	CHECK_INT(refused == NULL, 1);
+	CHECK_INT(init.qp->obj.users, 1);
+	init.has_tag = false;			/* whatever stands in the tag */
+	CHECK_INT(flow_create(dev, &init, &untagged), 0);
+	CHECK_INT(untagged->tag, 5);
+	flow_destroy(tagged);
+	init.has_tag = true;
+	CHECK_REFUSED(flow_create(dev, &init, &refused), -EEXIST, WHY_FLOW_CONFLICT);
+	flow_destroy(untagged);
+	CHECK_INT(flow_create(dev, &init, &tagged), 0);
+	CHECK_INT(tagged->tag, 6);
+	flow_destroy(tagged);
+	world_end(dev);
+}
+
+Test(flow, a_tag_may_come_to_what_is_elsewhere)
+{
+	struct emu_dev *dev = world_dev();
+	struct flow_init init = rule_for(1);
+	struct emu_flow *flow[2];
+
+	init.qp = qp_new(dev);
+	init.has_tag = true;
+	init.tag = 5;
+	CHECK_INT(flow_create(dev, &init, &flow[0]), 0);
+	init.level += 2;
+	init.tag = 6;
+	CHECK_INT(flow_create(dev, &init, &flow[1]), 0);
+	flow_destroy(flow[0]);
+	flow_destroy(flow[1]);
+	world_end(dev);
+}
+
+Test(flow, equal_rules_drop_or_deliver)
+{
+	struct emu_dev *dev = world_dev();
+	struct flow_init init = rule_for(1);
+	struct emu_flow *flow, *refused;
+
+	init.qp = qp_new(dev);
+	CHECK_INT(flow_create(dev, &init, &flow), 0);
+	init.kept_qp = init.qp;
+	init.qp = NULL;
+	CHECK_REFUSED(flow_create(dev, &init, &refused), -EEXIST, WHY_FLOW_CONFLICT);
+	flow_destroy(flow);
+	CHECK_INT(flow_create(dev, &init, &flow), 0);
+	init.qp = init.kept_qp;
+	init.kept_qp = NULL;
+	CHECK_REFUSED(flow_create(dev, &init, &refused), -EEXIST, WHY_FLOW_CONFLICT);
+	flow_destroy(flow);
+	world_end(dev);
+}
+
+/* --- the board --- */
+
+static struct { unsigned posted, withdrawn; uint32_t number; int error; } board;
+
+static int post(void *ctx, uint32_t number, const struct steer_rule *rule, uint64_t *order_out)
+{
+	cr_assert(ctx == &board && rule->level == STEER_LEVEL_NORMAL + 1);
+	if (board.error)
+		return board.error;
+	board.number = number;
+	*order_out = 1000 + board.posted++;
+	return 0;
+}
+
+static void withdraw(void *ctx, uint32_t number)
+{
+	cr_assert(ctx == &board);
+	CHECK_INT(number, board.number);
+	board.withdrawn++;
+}
+
+Test(flow, rules_are_published_while_they_live)
+{
+	struct emu_dev *dev = world_dev();
+	struct flow_init init = rule_for(1);
+	struct emu_flow *flow;
+
+	dev->flow_board = (struct flow_board){ 7, post, withdraw, &board };
+	init.qp = qp_new(dev);
+	CHECK_INT(flow_create(dev, &init, &flow), 0);
+	CHECK_INT(flow->rule.order, 1000);
+	CHECK_INT(flow_id_member(flow->rule.id), 7);
+	CHECK_INT(board.number, flow->number);
+	flow_destroy(flow);
+	CHECK_INT(board.withdrawn, 1);
+	world_end(dev);
+}
+
+Test(flow, a_full_board_makes_no_rule)
+{
+	struct emu_dev *dev = world_dev();
+	struct flow_init init = rule_for(1);
+	struct emu_flow *flow;
+
+	dev->flow_board = (struct flow_board){ 7, post, withdraw, &board };
+	board.error = -ENOMEM;
+	init.qp = qp_new(dev);
+	CHECK_REFUSED(flow_create(dev, &init, &flow), -ENOMEM, WHY_CMD_LIMIT);
+	CHECK_INT(init.qp->obj.users, 0);
+	CHECK_INT(dev->flows.taken, 0);
+	world_end(dev);
+}
