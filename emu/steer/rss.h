@@ -10,7 +10,8 @@
 #include <stdint.h>
 #include "emu/steer/frame.h"
 
-#define RSS_KEY_BYTES	40
+#define RSS_KEY_BYTES		40
+#define RSS_INPUT_BYTES_MAX	36	/* of IPv6 addresses and ports: the key is made for it */
 
 /* Field mask: numbers of the uverbs ABI (MLX5_RX_HASH_). */
 enum rss_field {
@@ -25,10 +26,10 @@ struct rss {
 	uint8_t key[RSS_KEY_BYTES];
 };
 
-/* Bits MSB first, as the standard vectors have it; @count at most 36. */
+/* Bits MSB first, as the standard vectors have it; @count at most RSS_INPUT_BYTES_MAX. */
 uint32_t rss_toeplitz(const uint8_t key[RSS_KEY_BYTES], const uint8_t *bytes, unsigned count);
 
-/* The hash, and rx_hash_type of the CQE: L3 [3:2] (1 IPv4, 2 IPv6: as PRM), L4 [7:6] (1 TCP, 2
- * UDP); 0 and 0: the frame has not got what is hashed. */
+/* The hash, and rx_hash_type of the CQE: L3 [3:2] (1 IPv4, 2 IPv6), L4 [7:6] (1 TCP, 2 UDP), each
+ * 0 if none of its fields is hashed; 0 and 0: the frame has not got all that is to be hashed. */
 uint32_t rss_hash(const struct rss *rss, const struct frame *f, uint8_t *type_out);
 #endif
