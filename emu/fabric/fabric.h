@@ -106,4 +106,6 @@ const char *fabric_dir(const struct fabric *f);
 /* Give a file of that directory exactly @bytes, all of them backed now, so that no later store into
  * a mapping dies of a full file system.  -ENOSPC, -EFBIG (without the signal), -errno. */
 int fabric_file_reserve(int fd, size_t bytes);
+/* The same for one that has @from bytes, which it keeps. */
+int fabric_file_grow(int fd, size_t from, size_t bytes);
 #endif

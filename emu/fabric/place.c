@@ -155,19 +155,22 @@ static int open_locked(int dir_fd, int flags)
 	return rc;
 }
 
-int fabric_file_reserve(int fd, size_t bytes)
+int fabric_file_grow(int fd, size_t from, size_t bytes)
 {
 	int rc = file_limit_check(bytes);
 
 	if (rc)
 		return rc;
-	if (ftruncate(fd, 0) < 0)
-		return -errno;
 	/* A signal undoes it half-way; who is interrupted that often has no room for us. */
 	rc = EINTR;
 	for (unsigned tries = 0; rc == EINTR && tries < RESERVE_TRIES_MAX; tries++)
-		rc = posix_fallocate(fd, 0, (off_t)bytes);
+		rc = posix_fallocate(fd, (off_t)from, (off_t)(bytes - from));
 	return -rc;
+}
+
+int fabric_file_reserve(int fd, size_t bytes)
+{
+	return ftruncate(fd, 0) < 0 ? -errno : fabric_file_grow(fd, 0, bytes);
 }
 
 static int initialise(int fd)
