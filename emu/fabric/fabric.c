@@ -22,6 +22,7 @@ static void publish_member(struct fabric *f, const struct fabric_config *config,
 
 	memset(m->mail, 0, sizeof m->mail);
 	m->port_noticed = 0;
+	f->segment->rule_change[f->self] = 0;
 	memcpy(m->gid, config->gid, config->gid_count * sizeof *m->gid);
 	m->gid_count = config->gid_count;
 	m->stack = stack;

@@ -14,7 +14,7 @@
 #include "emu/fabric/fabric.h"
 
 #define FABRIC_MAGIC		0x616e656272655621ull
-#define FABRIC_LAYOUT		4u
+#define FABRIC_LAYOUT		5u
 #define FABRIC_SEGMENT_NAME	"segment"
 
 /* As NUMBER_BLOCK_BITS and NUMBER_BLOCKS of emu/obj/numbers.h, which this layer may not see. */
@@ -68,6 +68,9 @@ struct fabric_segment {
 	_Alignas(4096) _Atomic uint32_t lease[FABRIC_SPACE_COUNT][FABRIC_BLOCKS];
 	struct fabric_group group[FABRIC_GROUPS_MAX];
 	struct fabric_name name[FABRIC_NAMES];
+	_Alignas(64) _Atomic uint64_t rule_order;	/* of the last rule that was made */
+	_Alignas(64) _Atomic uint32_t rule_changes;	/* of all members: moves last */
+	_Alignas(64) _Atomic uint64_t rule_change[FABRIC_MEMBERS_MAX];	/* see rules_file.h */
 };
 
 /* What a process knows of the fabric that it is in, or visits. */
