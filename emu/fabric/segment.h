@@ -14,13 +14,16 @@
 #include "emu/fabric/fabric.h"
 
 #define FABRIC_MAGIC		0x616e656272655621ull
-#define FABRIC_LAYOUT		5u
+#define FABRIC_LAYOUT		6u
 #define FABRIC_SEGMENT_NAME	"segment"
 
 /* As NUMBER_BLOCK_BITS and NUMBER_BLOCKS of emu/obj/numbers.h, which this layer may not see. */
 #define FABRIC_BLOCK_BITS	10
 #define FABRIC_BLOCKS		(1u << (24 - FABRIC_BLOCK_BITS))
 #define FABRIC_NAMES		4096u
+
+#define FABRIC_STATION_SETS	1024u		/* a power of two */
+#define FABRIC_STATION_WAYS	8u
 
 struct fabric_member {
 	_Atomic uint32_t ready;		/* the generation that completed the fields below */
@@ -58,6 +61,13 @@ struct fabric_name {
 	_Atomic uint64_t salted;
 };
 
+/* Where MAC addresses were last seen: address [63:16] and host [15:0], 0: none; and when, in
+ * seconds of CLOCK_MONOTONIC.  An address is in the set that follows from it; see station.c. */
+struct fabric_station_set {
+	_Alignas(64) _Atomic uint64_t station[FABRIC_STATION_WAYS];
+	_Atomic uint32_t seen_s[FABRIC_STATION_WAYS];
+};
+
 struct fabric_segment {
 	struct fabric_first_page first;
 	struct fabric_member member[FABRIC_MEMBERS_MAX];
@@ -71,6 +81,7 @@ struct fabric_segment {
 	_Alignas(64) _Atomic uint64_t rule_order;	/* of the last rule that was made */
 	_Alignas(64) _Atomic uint32_t rule_changes;	/* of all members: moves last */
 	_Alignas(64) _Atomic uint64_t rule_change[FABRIC_MEMBERS_MAX];	/* see rules_file.h */
+	struct fabric_station_set station_set[FABRIC_STATION_SETS];
 };
 
 /* What a process knows of the fabric that it is in, or visits. */
