@@ -254,6 +254,15 @@ bool steer_remove(struct steer_table *t, uint64_t id)
 	return true;
 }
 
+void steer_remove_all(struct steer_table *t, uint64_t bits, uint64_t mask)
+{
+	for (struct steer_entry *e = t->first, *next; e; e = next) {
+		next = e->next;
+		if ((e->id & mask) == bits)
+			steer_remove(t, e->id);
+	}
+}
+
 unsigned steer_blocks(const struct steer_table *t)
 {
 	return t->blocks;

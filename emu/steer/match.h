@@ -43,6 +43,9 @@ void steer_table_destroy(struct steer_table *t);
 int steer_add(struct steer_table *t, const struct steer_rule *rule);	/* -ENOMEM */
 bool steer_remove(struct steer_table *t, uint64_t id);	/* false: there is none */
 
+/* All whose ids have these bits where @mask has ones. */
+void steer_remove_all(struct steer_table *t, uint64_t bits, uint64_t mask);
+
 /* Ids of the rules that are equal to this one in level, mask and value, by age; counted as
  * steer_lookup() does. */
 unsigned steer_equal(const struct steer_table *t, const struct steer_rule *rule, uint64_t *id,

@@ -364,3 +364,11 @@ Test(steer_match, finds_what_a_look_at_every_rule_finds)
 		}
 	}
 }
+
+Test(steer_match, rules_of_one_owner_go_together)
+{
+	for (uint64_t i = 0; i < 6; i++)
+		add(rule_of((i % 2) << 32 | i, 0, 0, 0));
+	steer_remove_all(table, UINT64_C(1) << 32, UINT64_C(0xffffffff) << 32);
+	EXPECT(key_of(0, 0), 0, 2, 4);
+}
