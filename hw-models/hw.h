@@ -87,8 +87,8 @@ struct hw_av {
 	uint8_t rmac[6], rgid[16];
 };
 
-/* How a frame is to be sent.  Its inline header is the first piece of the message, but of TSO, whose
- * message is cut and gets that header in front of each part. */
+/* How a frame is to be sent.  Its inline header is the first piece of the message, but of TSO,
+ * whose message is cut and gets that header in front of each part. */
 struct hw_eth {
 	uint8_t checksums;		/* enum mlx5_eth_checksum */
 	bool inserts_vlan;

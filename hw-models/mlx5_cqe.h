@@ -56,7 +56,7 @@
 	F(mlx5_cqe, byte_count,   11, 31,  0, "length of the message")               \
 	W(mlx5_cqe, timestamp,    12,         "clock of the part")                   \
 	F(mlx5_cqe, wqe_opcode,   14, 31, 24, "of the WQE, requester only")          \
-	F(mlx5_cqe, qpn,          14, 23,  0, "local QPN; of a frame the rule's flow tag")                           \
+	F(mlx5_cqe, qpn,          14, 23,  0, "local QPN; of a frame the flow tag")       \
 	F(mlx5_cqe, wqe_counter,  15, 31, 16, "producer index of the WQE")           \
 	F(mlx5_cqe, signature,    15, 15,  8, "xor checksum, not filled in")         \
 	F(mlx5_cqe, kind,         15,  7,  4, "enum hw_cqe_kind")                    \
