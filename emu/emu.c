@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <rdma/mlx5-abi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +20,15 @@
 #include "emu/emu.h"
 #include "emu/engine/engine.h"
 #include "emu/fabric/fabric.h"
+#include "emu/fabric/rules.h"
+#include "emu/identity.h"
 #include "emu/lenders.h"
 #include "emu/mem/mem.h"
 #include "emu/obj/flow.h"
 #include "emu/obj/obj.h"
 #include "emu/obj/relay.h"
 #include "emu/port.h"
+#include "emu/port_rules.h"
 #include "emu/self.h"
 #include "emu/share/share.h"
 #include "emu/uverbs/uverbs.h"
@@ -43,6 +47,7 @@ struct emu_function {
 	struct wire *wire;
 	struct share *share;		/* NULL: peers can't execute here, nor we there */
 	struct engine *engine;
+	struct rules *rules;		/* flow rules of all functions */
 	pid_t pid;
 	struct port_watch port;
 	int cq_blocks, pd_blocks;	/* handed out; nobody else sees these numbers */
@@ -171,6 +176,23 @@ static enum net_raw net_raw_said(void)
 	return self_env_says("VERBENA_NET_RAW", "deny") ? NET_RAW_DENY : NET_RAW_UNSAID;
 }
 
+/* How much of a frame's header must be in its request: nothing, as on a ConnectX-5 and later. */
+static void inline_mode_fill(struct dev_options *options, const char *name)
+{
+	static const struct { const char *name; uint8_t mode, bytes; } modes[] = {
+		{ "none", MLX5_USER_INLINE_MODE_NONE, 0 }, { "l2", MLX5_USER_INLINE_MODE_L2, 18 },
+		{ "ip", MLX5_USER_INLINE_MODE_IP, 18 + 20 },
+		{ "tcp", MLX5_USER_INLINE_MODE_TCP_UDP, 18 + 20 + 20 },
+	};
+	const size_t count = sizeof modes / sizeof *modes;
+	size_t i = 0;
+
+	while (i < count && (!name || strcmp(modes[i].name, name)))
+		i++;
+	options->eth_inline = modes[i % count].mode;
+	options->eth_inline_bytes = modes[i % count].bytes;
+}
+
 static void dev_fill(struct emu_function *f, const struct emu_identity *id)
 {
 	struct emu_dev *dev = &f->dev;
@@ -185,6 +207,7 @@ static void dev_fill(struct emu_function *f, const struct emu_identity *id)
 	dev->wall_offset_ns = wall_offset_ns();
 	coarse_clock_begin(dev);
 	dev->options.lets_bound_regions_go = self_env_says("VERBENA_MW_BOUND_DEREG", "allow");
+	inline_mode_fill(&dev->options, self_env("VERBENA_ETH_INLINE"));
 	dev->options.enforces_memlock = self_env_says("VERBENA_MEMLOCK", "enforce");
 	dev->options.net_raw = net_raw_said();
 	dev->why = &f->why;
@@ -305,12 +328,23 @@ static bool function_look(void *ctx)
 	return port_watch_look(&f->port);
 }
 
+/* Which emulated host this is; emu_identity() has refused what is no number. */
+static uint32_t host_node(void)
+{
+	unsigned node = 0;
+
+	identity_node_parse(self_env("VERBENA_NODE"), &node);
+	return node;
+}
+
 static int engine_begin(struct emu_function *f)
 {
 	int error = wire_shm_open(f->fabric, &f->wire);
 
 	if (!error)
 		error = engine_create(&f->dev, f->wire, f->share, &f->engine);
+	if (!error)
+		error = port_rules_begin(&f->dev, f->engine, f->fabric, host_node(), &f->rules);
 	if (error)
 		return error;
 	f->dev.engine = f->engine;
@@ -330,6 +364,8 @@ static void function_destroy(struct emu_function *f)
 	guests_free(&f->dev);
 	if (f->wire)
 		f->wire->ops->close(f->wire);
+	if (f->rules)
+		rules_close(f->rules);
 	key_table_free(&f->dev.keys);
 	numbers_free(&f->dev.qpns);
 	numbers_free(&f->dev.cqns);

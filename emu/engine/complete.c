@@ -30,7 +30,7 @@ static void qp_lost_its_cq(struct emu_qp *qp)
 	qp->is_armed_fatal = true;
 	qp_state_set(qp, QP_ERR);
 	qp->work |= QP_WORK_FLUSH;
-	qp_event(qp, EVENT_QP_FATAL);
+	qp_event(qp, qp->type == QPT_WQ ? EVENT_WQ_FATAL : EVENT_QP_FATAL);
 }
 
 static bool has_room(struct emu_dev *dev, struct emu_cq *cq, const struct emu_qp *qp)

@@ -168,6 +168,8 @@ static enum wire_sent send(struct engine *e, struct emu_qp *peer, const struct i
 		dropped(e, p, WHY_PORT_DOWN);
 		return WIRE_SENT;		/* nobody tells a sender what is lost */
 	}
+	if ((p->opcode & IB_TRANSPORT_MASK) == IB_ETHERNET)
+		return ether_send(e, p);
 	if (peer)
 		return arrive(e, peer, p) ? WIRE_SENT : WIRE_UNREADABLE;
 	if (mcast_is_group(p))
@@ -309,6 +311,8 @@ static void take_arrival(struct engine *e, const struct ib_packet *p)
 		relay_arrive(e, p);		/* within the host: by no port */
 	} else if (e->dev->port.is_down) {
 		dropped(e, p, WHY_PORT_DOWN);
+	} else if ((p->opcode & IB_TRANSPORT_MASK) == IB_ETHERNET) {
+		ether_arrive(e, p);
 	} else if (mcast_is_group(p)) {
 		if (mcast_deliver(e, p) == WIRE_NOBODY)
 			dropped(e, p, WHY_PACKET_NO_GROUP);
@@ -400,6 +404,7 @@ void engine_destroy(struct engine *e)
 {
 	assert(!e->has_thread);
 	e->dev->engine = NULL;
+	ether_end(e);
 	free(e->heap);
 	free(e->page);
 	free(e);

@@ -16,12 +16,17 @@
 struct share;
 struct wire;
 struct engine;
+struct rules;
 
 /* @wire may be NULL: a device without peers; @share too: peers get packets only.  The engine owns
  * neither. */
 int engine_create(struct emu_dev *dev, struct wire *wire, struct share *share,
 		  struct engine **out);
 void engine_destroy(struct engine *e);
+
+/* The function is on host @node of a fabric, whose Ethernet switch @rules is.  The engine does not
+ * own it. */
+void engine_switch_join(struct engine *e, struct rules *rules, uint32_t node);
 
 /* Lock held.  One bounded step; true if work is left.  Tests call it with a virtual clock. */
 bool engine_run(struct engine *e);

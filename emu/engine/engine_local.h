@@ -38,11 +38,23 @@ struct doorbell_page {
 	uint64_t seen_arm;
 };
 
+/* The Ethernet switch, as far as this function has it (ether.c). */
+#define ETHER_NODES_MAX		256		/* numbers of emulated hosts are below */
+#define ETHER_TARGETS_MAX	1024		/* rules that one frame goes to */
+struct ether {
+	struct rules *rules;			/* NULL: no other function */
+	uint32_t node;				/* the host that this one is on */
+	struct steer_table *table[ETHER_NODES_MAX];	/* of other hosts; NULL: no rules */
+	unsigned target_count;
+	uint64_t target[ETHER_TARGETS_MAX];	/* of the frame being sent; see flow_id() */
+};
+
 struct engine {
 	struct emu_dev *dev;
 	struct wire *wire;
 	struct share *share;			/* NULL: peers get packets only */
 	struct tp tp;
+	struct ether ether;
 	struct qp_list ready;			/* qp->work is not 0 */
 	struct qp_list blocked;			/* the wire had no room */
 	struct emu_qp *timer_wanted;		/* by timer_next */
@@ -114,6 +126,11 @@ bool mcast_is_group(const struct ib_packet *p);
 enum wire_sent mcast_deliver(struct engine *e, const struct ib_packet *p);
 /* To those of all functions. */
 enum wire_sent mcast_send(struct engine *e, const struct ib_packet *p);
+
+/* ether.c */
+enum wire_sent ether_send(struct engine *e, const struct ib_packet *p);	/* as wire_ops.send() */
+void ether_arrive(struct engine *e, const struct ib_packet *p);
+void ether_end(struct engine *e);
 
 /* relay.c: between an XRC target QP and the receive queues of other processes */
 bool relay_serve(struct engine *e, struct emu_qp *qp);		/* false: the wire is full */

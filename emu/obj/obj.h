@@ -33,6 +33,7 @@ struct xrc_domain;
 struct emu_qp_open;
 struct guests;
 struct xrc_far;
+struct emu_rss;
 struct steer_rule;
 struct steer_table;
 
@@ -66,6 +67,8 @@ struct dev_options {
 	bool lets_bound_regions_go;	/* VERBENA_MW_BOUND_DEREG=allow */
 	bool enforces_memlock;		/* VERBENA_MEMLOCK=enforce */
 	enum net_raw net_raw;		/* VERBENA_NET_RAW, see uverbs/privilege.h */
+	uint8_t eth_inline;		/* VERBENA_ETH_INLINE: enum mlx5_user_inline_mode, */
+	uint8_t eth_inline_bytes;	/* and what it asks of each frame's request */
 };
 
 /* What an XRC domain is known by. */
@@ -152,6 +155,9 @@ static inline bool port_has_lid(const struct emu_dev *dev, uint16_t lid)
 
 /* Note a reason; values by designated initialiser: dev_why(dev, .why = WHY_KEY_PD, .qpn = 3) */
 #define dev_why(dev, ...) why_note((dev)->why, &(struct why_record){ __VA_ARGS__ })
+
+/* Payload of one TSO request; ibv_tso_caps. */
+#define TSO_BYTES_MAX	(1u << 18)
 
 struct emu_pd {
 	struct emu_obj obj;
@@ -389,6 +395,14 @@ struct rc_answers {
 	struct rc_resource resource[RC_RESOURCES_MAX];
 };
 
+/* What is done to frames on their way in. */
+struct frame_options {
+	bool strips_vlan;
+	bool scatters_fcs;		/* the check sequence stands behind the frame */
+	bool looks_inside;		/* of tunnels */
+	bool has_flow_tags;		/* completions tell them; else the number of the QP */
+};
+
 /*
  * A context is in as few cache lines as can be, for who has thousands of QPs active: what a request
  * needs is in front, and the lines begin where comments say.
@@ -420,6 +434,7 @@ struct emu_qp {
 		struct dcr *dcr;
 		struct relay *relay;
 		struct xrc_far *far;
+		struct emu_rss *rss;
 	};
 	struct emu_channel *async;	/* NULL: nobody hears, or see `opens` */
 	/* line 2: the engine's, and the peer's address */
@@ -445,6 +460,7 @@ struct emu_qp {
 	struct emu_mw *windows;		/* type 2, bound by it; by in_qp */
 	struct xrc_domain *xrc_domain;	/* of an XRC target */
 	struct emu_qp_open *opens;	/* its handles */
+	struct frame_options frames;
 	uint64_t user_handle;
 	struct qp_attr attr;		/* as given by modify_qp, for query_qp */
 	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
@@ -459,8 +475,10 @@ struct qp_init {
 	struct xrc_domain *xrc_domain;
 	struct emu_channel *async;
 	uint64_t buf_addr, db_addr;
+	uint64_t sq_buf_addr;		/* 0: the send ring comes behind the receive ring */
 	uint32_t sq_blocks, rq_count, rq_stride;
 	uint32_t user_index;
+	struct frame_options frames;
 	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
 	bool signals_all, blocks_loopback;
 	uint64_t dc_key;		/* DCT */
@@ -474,6 +492,8 @@ int qp_create(struct emu_dev *dev, const struct qp_init *init, struct emu_qp **o
 /* The whole of ibv_modify_qp(): edge, mask, values, then the change; see qp_state.h.
  * Sets QP_WORK bits; the caller kicks the engine. */
 int qp_modify(struct emu_dev *dev, struct emu_qp *qp, const struct qp_attr *attr, uint32_t mask);
+/* Into a state, without asking; sets QP_WORK bits too. */
+void qp_enter_state(struct emu_qp *qp, enum qp_state to);
 /* The source address of its path is what the port's tables say now. */
 void qp_source_apply(struct emu_qp *qp);
 /* The engine has forgotten the QP before. */

@@ -15,6 +15,7 @@
 #include "emu/obj/obj.h"
 #include "emu/obj/relay.h"
 #include "emu/obj/srq.h"
+#include "emu/obj/wq.h"
 #include "hw-models/hw.h"
 
 #define RECORD_BYTES	8
@@ -53,6 +54,9 @@ const struct qp_parts qp_parts[QPT_COUNT] = {
 	[QPT_DCR] = { true, true, true, false },
 	[QPT_XRC_GUEST] = { false, false, false, true },
 	[QPT_XRC_FAR] = { false, false, false, true },
+	[QPT_RAW] = { true, true, true, false },
+	[QPT_WQ] = { true, false, true, false },
+	[QPT_RSS] = { true, false, false, false },
 };
 
 static bool parts_fit(const struct qp_init *init)
@@ -69,13 +73,14 @@ static bool values_fit(const struct hw_profile *profile, const struct qp_init *i
 {
 	return init->type < QPT_COUNT && parts_fit(init) && sq_fits(profile, init) &&
 	       rq_fits(profile, init) && init->user_index <= USER_INDEX_MAX &&
-	       init->db_addr % RECORD_BYTES == 0 && init->buf_addr % HW_WQEBB_BYTES == 0;
+	       init->db_addr % RECORD_BYTES == 0 && init->buf_addr % HW_WQEBB_BYTES == 0 &&
+	       init->sq_buf_addr % HW_WQEBB_BYTES == 0;
 }
 
 /* Targets have no queue of their own, and libmlx5 gives them no record. */
 static bool has_record(const struct qp_init *init)
 {
-	return init->type != QPT_DCT && !init->xrc_domain;
+	return init->type != QPT_DCT && init->type != QPT_RSS && !init->xrc_domain;
 }
 
 static uint64_t rq_bytes(const struct qp_init *init)
@@ -83,9 +88,14 @@ static uint64_t rq_bytes(const struct qp_init *init)
 	return (uint64_t)init->rq_count * init->rq_stride;
 }
 
+static uint64_t sq_addr(const struct qp_init *init)
+{
+	return init->sq_buf_addr ? init->sq_buf_addr : init->buf_addr + rq_bytes(init);
+}
+
 static int init_check(struct emu_dev *dev, const struct qp_init *init)
 {
-	uint64_t bytes = rq_bytes(init) + (uint64_t)init->sq_blocks * HW_WQEBB_BYTES;
+	uint64_t sq_bytes = (uint64_t)init->sq_blocks * HW_WQEBB_BYTES;
 	uint64_t record_bytes = has_record(init) ? RECORD_BYTES : 0;
 
 	if (!values_fit(dev->profile, init)) {
@@ -96,9 +106,11 @@ static int init_check(struct emu_dev *dev, const struct qp_init *init)
 		return -EINVAL;
 	}
 	/* The device only reads both; the application owns them and surely writes. */
-	if (mem_probe(init->buf_addr, bytes, 0) || mem_probe(init->db_addr, record_bytes, 0)) {
+	if (mem_probe(init->buf_addr, rq_bytes(init), 0) ||
+	    mem_probe(sq_addr(init), sq_bytes, 0) || mem_probe(init->db_addr, record_bytes, 0)) {
 		dev_why(dev, .why = WHY_CMD_MEMORY, .side = WHY_SIDE_COMMAND,
-			.addr = init->buf_addr, .bytes = bytes, .found = init->db_addr,
+			.addr = init->buf_addr, .bytes = rq_bytes(init) + sq_bytes,
+			.found = init->db_addr,
 			.found_bytes = record_bytes);
 		return -EFAULT;
 	}
@@ -151,13 +163,14 @@ static void qp_fill(struct emu_qp *qp, const struct qp_init *init)
 	qp->xrc_domain = init->xrc_domain;
 	qp->async = init->async;
 	qp->rq_addr = init->buf_addr;
-	qp->sq_addr = init->buf_addr + rq_bytes(init);
+	qp->sq_addr = sq_addr(init);
 	qp->db_addr = init->db_addr;
 	qp->sq_blocks = init->sq_blocks;
 	qp->rq_count = init->rq_count;
 	qp->rq_stride = init->rq_stride;
 	qp->signals_all = init->signals_all;
 	qp->blocks_loopback = init->blocks_loopback;
+	qp->frames = init->frames;
 	qp->pkey = qp->resp->pkey = PORT_PKEY_DEFAULT;
 	qp->max_send_wr = init->max_send_wr;
 	qp->max_recv_wr = init->max_recv_wr;
@@ -184,6 +197,7 @@ static void qp_free(struct emu_dev *dev, struct emu_qp *qp)
 {
 	dc_detach(qp);
 	relay_detach(qp);
+	rss_detach(qp);
 	numbers_give(&dev->qpns, qp->qpn);
 	home_give(&dev->home, qp->resp);
 	free(qp->req.sent);

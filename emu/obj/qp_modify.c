@@ -243,7 +243,7 @@ static void hot_apply(struct emu_qp *qp, uint32_t mask)
 		port_pkey_apply(qp);
 	if (mask & A_AV)
 		path_apply(qp);
-	if (mask & A_PORT && qp->type == QPT_UD)
+	if (mask & A_PORT && (qp->type == QPT_UD || qp->type == QPT_RAW))
 		qp->mtu_bytes = 128u << qp->dev->profile->max_mtu;	/* the port's */
 	if (mask & A_MTU)
 		qp->mtu_bytes = qp->resp->mtu_bytes = 128u << attr->path_mtu;
@@ -300,6 +300,14 @@ static void (*const qp_enter[QP_STATE_COUNT])(struct emu_qp *qp) = {
 	[QP_RTS] = enter_rts,
 	[QP_ERR] = enter_err,
 };
+
+void qp_enter_state(struct emu_qp *qp, enum qp_state to)
+{
+	qp_state_set(qp, to);
+	if (qp_enter[to])
+		qp_enter[to](qp);
+	qp->attr.state = qp->attr.cur_state = to;
+}
 
 /* --- the command --- */
 
@@ -363,11 +371,8 @@ int qp_modify(struct emu_dev *dev, struct emu_qp *qp, const struct qp_attr *attr
 		return refuse(dev, qp, WHY_MODIFY_VALUE, bad, 0, misfit_errno(&ask, bad));
 	attr_keep(&qp->attr, attr, mask);
 	hot_apply(qp, mask);
-	qp_state_set(qp, to);
+	qp_enter_state(qp, to);
 	if (mask & A_ACCESS && qp->resp->is_open)
 		home_quiesce(&dev->home);	/* nobody goes by the old rights any more */
-	if (qp_enter[to])
-		qp_enter[to](qp);
-	qp->attr.state = qp->attr.cur_state = to;
 	return 0;
 }

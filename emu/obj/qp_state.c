@@ -32,6 +32,7 @@ struct qp_edge {
 #define TGT(attrs)	[QPT_XRC_TGT] = (attrs)
 #define DCI(attrs)	[QPT_DCI] = (attrs)
 #define DCT(attrs)	[QPT_DCT] = (attrs)
+#define RAW(attrs)	[QPT_RAW] = (attrs)
 
 /* RTR to RTS, RTS to RTS, and SQD to RTS allow the same. */
 #define MAY_WHEN_RUNNING						\
@@ -52,7 +53,8 @@ static const struct qp_edge qp_edges[QP_STATE_COUNT][QP_STATE_COUNT] = {
 			     INI(A_PKEY | A_PORT | A_ACCESS),
 			     TGT(A_PKEY | A_PORT | A_ACCESS),
 			     DCI(A_PKEY | A_PORT),
-			     DCT(A_PKEY | A_PORT | A_ACCESS)) },
+			     DCT(A_PKEY | A_PORT | A_ACCESS),
+			     RAW(A_PORT)) },
 	},
 	[QP_INIT] = {
 		TO_RESET_OR_ERR,
@@ -62,7 +64,8 @@ static const struct qp_edge qp_edges[QP_STATE_COUNT][QP_STATE_COUNT] = {
 			    UD(A_PKEY | A_PORT | A_QKEY),
 			    INI(A_PKEY | A_PORT | A_ACCESS),
 			    TGT(A_PKEY | A_PORT | A_ACCESS),
-			    DCI(A_PKEY | A_PORT)) },
+			    DCI(A_PKEY | A_PORT),
+			    RAW(A_PORT)) },
 		[QP_RTR] = { FOR_ALL,
 			NEED(RC(A_AV | A_MTU | A_DEST_QPN | A_RQ_PSN | A_MAX_DEST_RD | A_MIN_RNR),
 			     UC(A_AV | A_MTU | A_DEST_QPN | A_RQ_PSN),

@@ -13,10 +13,11 @@
 enum qp_state { QP_RESET, QP_INIT, QP_RTR, QP_RTS, QP_SQD, QP_SQE, QP_ERR, QP_STATE_COUNT };
 /* No application sees a DCR, a DC target's half of one conversation, nor a guest, which stands for
  * an XRC target QP of another process where its requests are executed (relay.h).  FAR stands for
- * one that was opened here (xrcd.h). */
+ * one that was opened here (xrcd.h).  A WQ is the receive queue of that name (wq.h), and RSS a QP
+ * that spreads frames over some. */
 enum qp_type {
 	QPT_RC, QPT_UC, QPT_UD, QPT_XRC_INI, QPT_XRC_TGT, QPT_DCI, QPT_DCT, QPT_DCR,
-	QPT_XRC_GUEST, QPT_XRC_FAR, QPT_COUNT
+	QPT_XRC_GUEST, QPT_XRC_FAR, QPT_RAW, QPT_WQ, QPT_RSS, QPT_COUNT
 };
 
 enum {				/* attr_mask bits of the uverbs ABI */

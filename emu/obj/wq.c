@@ -2,50 +2,11 @@
 /*
  * Receive work queues and indirection tables; see wq.h.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "emu/mem/mem.h"
 #include "emu/obj/wq.h"
-#include "hw-models/hw.h"
-
-#define RECORD_BYTES	8
-#define STRIDE_MIN	16u		/* one data segment */
-#define USER_INDEX_MAX	0xffffffu
-
-static bool is_power_of_two(uint32_t n)
-{
-	return n && !(n & (n - 1));
-}
-
-static bool values_fit(const struct hw_profile *profile, const struct wq_init *init)
-{
-	return init->max_wr <= profile->max_qp_wr && is_power_of_two(init->wqe_count) &&
-	       init->wqe_count <= profile->max_qp_wr && is_power_of_two(init->stride) &&
-	       init->stride >= STRIDE_MIN && init->stride <= profile->max_rq_desc_bytes &&
-	       init->user_index <= USER_INDEX_MAX && init->db_addr % RECORD_BYTES == 0 &&
-	       init->buf_addr % HW_WQEBB_BYTES == 0;
-}
-
-static int init_check(struct emu_dev *dev, const struct wq_init *init)
-{
-	uint64_t bytes = (uint64_t)init->wqe_count * init->stride;
-
-	if (!values_fit(dev->profile, init)) {
-		dev_why(dev, .why = WHY_CMD_VALUE, .side = WHY_SIDE_COMMAND,
-			.addr = init->stride, .bytes = init->wqe_count,
-			.found = dev->profile->max_rq_desc_bytes,
-			.found_bytes = dev->profile->max_qp_wr);
-		return -EINVAL;
-	}
-	if (mem_probe(init->buf_addr, bytes, 0) || mem_probe(init->db_addr, RECORD_BYTES, 0)) {
-		dev_why(dev, .why = WHY_CMD_MEMORY, .side = WHY_SIDE_COMMAND,
-			.addr = init->buf_addr, .bytes = bytes, .found = init->db_addr,
-			.found_bytes = RECORD_BYTES);
-		return -EFAULT;
-	}
-	return 0;
-}
 
 static int refuse_limit(struct emu_dev *dev)
 {
@@ -61,45 +22,59 @@ static int refuse_busy(struct emu_dev *dev, const struct emu_obj *obj)
 
 /* --- queues --- */
 
-static void count_user(struct emu_wq *wq, int change)
+/* A QP may do without a ring, and fill 64-byte blocks of its buffer; a queue not. */
+static bool ring_fits(const struct hw_profile *profile, const struct wq_init *init)
 {
-	wq->pd->obj.users += change;
-	wq->cq->obj.users += change;
-	if (wq->async)
-		channel_obj(wq->async)->users += change;
+	return init->wqe_count && init->max_wr <= profile->max_qp_wr;
 }
 
-static void wq_fill(struct emu_wq *wq, const struct wq_init *init)
+static int queue_create(struct emu_dev *dev, const struct wq_init *init, struct emu_qp **out)
 {
-	wq->obj.type = OBJ_WQ;
-	wq->state = WQ_RESET;
-	wq->buf_addr = init->buf_addr;
-	wq->db_addr = init->db_addr;
-	wq->wqe_count = init->wqe_count;
-	wq->stride = init->stride;
-	wq->user_index = init->user_index;
-	wq->pd = init->pd;
-	wq->cq = init->cq;
-	wq->async = init->async;
-	wq->user_handle = init->user_handle;
+	const struct qp_init qp_init = {
+		.type = QPT_WQ, .user_handle = init->user_handle, .pd = init->pd,
+		.recv_cq = init->cq, .async = init->async,
+		.buf_addr = init->buf_addr, .db_addr = init->db_addr,
+		.rq_count = init->wqe_count, .rq_stride = init->stride,
+		.user_index = init->user_index, .frames = init->frames,
+	};
+
+	if (ring_fits(dev->profile, init))
+		return qp_create(dev, &qp_init, out);
+	dev_why(dev, .why = WHY_CMD_VALUE, .side = WHY_SIDE_COMMAND,
+		.addr = init->stride, .bytes = init->wqe_count,
+		.found = dev->profile->max_rq_desc_bytes,
+		.found_bytes = dev->profile->max_qp_wr);
+	return -EINVAL;
 }
 
 int wq_create(struct emu_dev *dev, const struct wq_init *init, struct emu_wq **out)
 {
-	struct emu_wq *wq;
-	int rc = init_check(dev, init);
+	struct emu_wq *wq = calloc(1, sizeof *wq);
+	int rc;
 
-	if (rc)
-		return rc;
-	wq = calloc(1, sizeof *wq);
-	if (!wq || numbers_take(&dev->wqns, wq, &wq->wqn)) {
-		free(wq);
+	if (!wq)
 		return refuse_limit(dev);
+	rc = queue_create(dev, init, &wq->qp);
+	if (rc) {
+		free(wq);
+		return rc;
 	}
-	wq_fill(wq, init);
-	count_user(wq, 1);
+	wq->obj.type = OBJ_WQ;
 	*out = wq;
 	return 0;
+}
+
+static const enum qp_state states[WQ_STATE_COUNT] = {
+	[WQ_RESET] = QP_RESET, [WQ_RDY] = QP_RTR, [WQ_ERR] = QP_ERR,
+};
+
+enum wq_state wq_state(const struct emu_wq *wq)
+{
+	enum wq_state state = WQ_RESET;
+
+	while (states[state] != wq->qp->state)
+		state++;
+	return state;
 }
 
 /* Which states follow which. */
@@ -111,22 +86,25 @@ static const bool edges[WQ_STATE_COUNT][WQ_STATE_COUNT] = {
 
 int wq_modify(struct emu_dev *dev, struct emu_wq *wq, enum wq_state from, enum wq_state to)
 {
-	if (from != wq->state || to >= WQ_STATE_COUNT || !edges[from][to]) {
+	enum wq_state is = wq_state(wq);
+
+	if (from != is || to >= WQ_STATE_COUNT || !edges[from][to]) {
 		dev_why(dev, .why = WHY_CMD_VALUE, .side = WHY_SIDE_COMMAND, .addr = from,
-			.bytes = to, .found = wq->state);
+			.bytes = to, .found = is);
 		return -EINVAL;
 	}
-	wq->state = to;
+	qp_enter_state(wq->qp, states[to]);
 	return 0;
 }
 
 int wq_destroy(struct emu_dev *dev, struct emu_wq *wq, uint32_t *events_out)
 {
+	int rc;
+
 	if (wq->obj.users)
 		return refuse_busy(dev, &wq->obj);
-	*events_out = wq->async ? channel_forget(wq->async, wq) : 0;
-	count_user(wq, -1);
-	numbers_give(&dev->wqns, wq->wqn);
+	rc = qp_destroy(dev, wq->qp, events_out);
+	assert(!rc);
 	free(wq);
 	return 0;
 }
@@ -164,4 +142,35 @@ int rwq_table_destroy(struct emu_dev *dev, struct emu_rwq_table *table)
 	numbers_give(&dev->wqns, table->number);
 	free(table);
 	return 0;
+}
+
+/* --- QPs with a table --- */
+
+int rss_qp_create(struct emu_dev *dev, struct emu_pd *pd, struct emu_rwq_table *table,
+		  const struct rss *hash, struct emu_qp **out)
+{
+	const struct qp_init init = { .type = QPT_RSS, .pd = pd };
+	struct emu_rss *rss = calloc(1, sizeof *rss);
+	int rc;
+
+	if (!rss)
+		return refuse_limit(dev);
+	rc = qp_create(dev, &init, out);
+	if (rc) {
+		free(rss);
+		return rc;
+	}
+	rss->hash = *hash;
+	rss->table = table;
+	table->obj.users++;
+	(*out)->rss = rss;
+	return 0;
+}
+
+void rss_detach(struct emu_qp *qp)
+{
+	if (qp->type != QPT_RSS || !qp->rss)
+		return;
+	qp->rss->table->obj.users--;
+	free(qp->rss);
 }

@@ -22,7 +22,7 @@ void tp_qp_fatal(struct emu_qp *qp)
 {
 	tp_qp_fail(qp);
 	if (!qp->is_armed_fatal)
-		qp_event(qp, EVENT_QP_FATAL);
+		qp_event(qp, qp->type == QPT_WQ ? EVENT_WQ_FATAL : EVENT_QP_FATAL);
 	qp->is_armed_fatal = true;
 }
 
@@ -133,6 +133,11 @@ void tp_recv_complete(struct tp *tp, struct emu_qp *qp, const struct ib_packet *
 	if (has_origin(qp))
 		origin_describe(tp->dev, &cqe, p);
 	recv_cqe(tp, qp, &cqe);
+}
+
+void tp_recv_complete_frame(struct tp *tp, struct emu_qp *qp, struct hw_cqe *cqe)
+{
+	recv_cqe(tp, qp, cqe);
 }
 
 void tp_recv_fail(struct tp *tp, struct emu_qp *qp, enum hw_status status)

@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "emu/obj/obj.h"
+#include "emu/steer/frame.h"
+#include "emu/steer/offload.h"
 #include "hw-models/hw.h"
 #include "hw-models/ib_packet.h"
 
@@ -30,6 +32,14 @@ struct tp_ops {
 	void (*forget)(struct tp *tp, struct emu_qp *qp);
 };
 
+/* A frame that has come to a rule. */
+struct tp_arrival {
+	const struct frame *frame;
+	uint32_t flow_tag;
+	uint32_t rx_hash;		/* of a QP that spreads frames over queues, else 0 */
+	uint8_t rx_hash_type;
+};
+
 /* What one call of a transport works with.  One per engine, reused. */
 struct tp {
 	struct emu_dev *dev;
@@ -43,6 +53,8 @@ struct tp {
 		uint32_t pdn;		/* whose keys the work or receive may name */
 		bool has_whole;		/* the spans are those of the whole message */
 	} tx, rx;		/* of the packet being made; of the one being taken */
+	struct iovec frame_span;	/* the frame being made: */
+	uint8_t frame[FRAME_BYTES_MAX + VLAN_BYTES];
 };
 
 /* One half of a QP: what it sends. */

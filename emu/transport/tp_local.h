@@ -81,6 +81,8 @@ uint32_t tp_srq_give(struct emu_qp *qp);
 void tp_sent_complete(struct tp *tp, struct emu_qp *qp, enum hw_status status, uint32_t bytes);
 /* Complete the receive in use. */
 void tp_recv_complete(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p, uint32_t bytes);
+/* The same of a frame; what is to be told of it is in @cqe. */
+void tp_recv_complete_frame(struct tp *tp, struct emu_qp *qp, struct hw_cqe *cqe);
 void tp_recv_fail(struct tp *tp, struct emu_qp *qp, enum hw_status status);
 /* To ERR: what is posted will be flushed. */
 void tp_qp_fail(struct emu_qp *qp);

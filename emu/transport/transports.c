@@ -5,6 +5,7 @@
  * A row without functions is of a type that can't be created.
  */
 #include "emu/transport/dc.h"
+#include "emu/transport/raw.h"
 #include "emu/transport/rc.h"
 #include "emu/transport/tp.h"
 #include "emu/transport/uc.h"
@@ -68,8 +69,17 @@ static const struct transport dcr = {
 /* Commands only: the target is elsewhere. */
 static const struct transport xrc_far = { .name = "XRC", .hw = HW_XRC, .bth = IB_RELAY };
 
+/* Frames come through rules, see raw_take(). */
+static const struct transport raw = {
+	.name = "RAW", .hw = HW_RAW, .bth = IB_ETHERNET,
+	.request = { raw_req_next, raw_req_sent, rc_req_unreadable },
+};
+
+static const struct transport wq = { .name = "WQ", .hw = HW_RAW, .bth = IB_ETHERNET };
+
 const struct transport *const transports[QPT_COUNT] = {
 	[QPT_RC] = &rc, [QPT_UC] = &uc, [QPT_UD] = &ud, [QPT_XRC_INI] = &xrc_ini,
 	[QPT_XRC_TGT] = &xrc_tgt, [QPT_DCI] = &dci, [QPT_DCT] = &dct, [QPT_DCR] = &dcr,
 	[QPT_XRC_GUEST] = &xrc_guest, [QPT_XRC_FAR] = &xrc_far,
+	[QPT_RAW] = &raw, [QPT_WQ] = &wq, [QPT_RSS] = &wq,
 };

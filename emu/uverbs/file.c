@@ -354,8 +354,11 @@ static void srq_object_destroy(struct uv_file *file, struct emu_obj *obj)
 static void wq_object_destroy(struct uv_file *file, struct emu_obj *obj)
 {
 	uint32_t events;
-	int ret = wq_destroy(file->dev, (struct emu_wq *)obj, &events);
+	struct emu_wq *wq = (struct emu_wq *)obj;
+	int ret;
 
+	engine_qp_forget(file->dev->engine, wq->qp);
+	ret = wq_destroy(file->dev, wq, &events);
 	assert(!ret);
 }
 

@@ -9,6 +9,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 #include <stdlib.h>
+#include "emu/engine/engine.h"
 #include "emu/uverbs/file.h"
 #include "emu/uverbs/handlers.h"
 
@@ -25,7 +26,7 @@ static int port_check(struct uv_call *call)
 
 /* --- queues --- */
 
-/* No profile offers striding receives, nor checksums in WQEs. */
+/* Striding receives are not offered, nor checksums in WQEs. */
 static int mlx5_check(struct uv_call *call, const struct mlx5_ib_create_wq *ask)
 {
 	if (ask->comp_mask)
@@ -35,14 +36,26 @@ static int mlx5_check(struct uv_call *call, const struct mlx5_ib_create_wq *ask)
 	return 0;
 }
 
-/* VLANs, checksums of frames, delayed drops, padding: none is offered. */
+/* Delayed drops and padding are not offered. */
+#define FLAGS_HERE	((uint64_t)(IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING | \
+				    IB_UVERBS_WQ_FLAGS_SCATTER_FCS))
+
 static int kind_check(struct uv_call *call, uint64_t type, uint64_t flags)
 {
 	if (type != IB_UVERBS_WQT_RQ)
 		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
-	if (flags)
+	if (flags & ~FLAGS_HERE)
 		return uv_refuse(call, WHY_CMD_UNSUPPORTED, -EOPNOTSUPP);
 	return port_check(call);
+}
+
+static struct frame_options frames_of(const struct uv_file *file, uint64_t flags)
+{
+	return (struct frame_options){
+		.strips_vlan = flags & IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING,
+		.scatters_fcs = flags & IB_UVERBS_WQ_FLAGS_SCATTER_FCS,
+		.has_flow_tags = file->cqe_version,
+	};
 }
 
 /* Both ways to ask end here; the rest of @init is filled by the caller. */
@@ -78,6 +91,7 @@ int on_create_wq(struct uv_call *call)
 		.cq = uv_cq(call, UVERBS_ATTR_CREATE_WQ_CQ_HANDLE),
 		.async = uv_channel(call, UVERBS_ATTR_CREATE_WQ_EVENT_FD),
 		.max_wr = (uint32_t)uv_number(call, UVERBS_ATTR_CREATE_WQ_MAX_WR),
+		.frames = frames_of(call->file, uv_number(call, UVERBS_ATTR_CREATE_WQ_FLAGS)),
 	};
 	uint64_t max_sge = uv_number(call, UVERBS_ATTR_CREATE_WQ_MAX_SGE);
 	struct emu_wq *wq;
@@ -90,7 +104,7 @@ int on_create_wq(struct uv_call *call)
 		return ret;
 	uv_put_number(call, UVERBS_ATTR_CREATE_WQ_RESP_MAX_WR, uint32_t, init.max_wr);
 	uv_put_number(call, UVERBS_ATTR_CREATE_WQ_RESP_MAX_SGE, uint32_t, (uint32_t)max_sge);
-	uv_put_number(call, UVERBS_ATTR_CREATE_WQ_RESP_WQ_NUM, uint32_t, wq->wqn);
+	uv_put_number(call, UVERBS_ATTR_CREATE_WQ_RESP_WQ_NUM, uint32_t, wq->qp->qpn);
 	return 0;
 }
 
@@ -103,6 +117,7 @@ int on_create_wq_ex(struct uv_call *call)
 	struct wq_init init = {
 		.user_handle = ask->user_handle, .pd = uv_pd(call, UV_PD),
 		.cq = uv_cq(call, UV_CQ), .max_wr = ask->max_wr,
+		.frames = frames_of(call->file, ask->create_flags),
 	};
 	struct emu_wq *wq;
 	int ret = ask->comp_mask ? uv_refuse(call, WHY_CMD_UNSUPPORTED, -EOPNOTSUPP) :
@@ -112,7 +127,7 @@ int on_create_wq_ex(struct uv_call *call)
 		ret = create(call, &init, &wq);
 	if (ret)
 		return ret;
-	reply.wqn = wq->wqn;
+	reply.wqn = wq->qp->qpn;
 	uv_put(call, UVERBS_ATTR_CORE_OUT, &reply, sizeof reply);
 	return 0;
 }
@@ -125,9 +140,18 @@ static int modify_check(struct uv_call *call, const struct ib_uverbs_ex_modify_w
 		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
 	if (mlx5->comp_mask || mlx5->reserved)
 		return uv_refuse(call, WHY_CMD_UNSUPPORTED, -EOPNOTSUPP);
-	if (ask->attr_mask & WQ_MODIFY_FLAGS && ask->flags_mask)
+	if (ask->attr_mask & WQ_MODIFY_FLAGS &&
+	    ask->flags_mask & ~(uint32_t)IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING)
 		return uv_refuse(call, WHY_CMD_UNSUPPORTED, -EOPNOTSUPP);
 	return 0;
+}
+
+/* Flags that the mask does not name stay. */
+static void flags_modify(struct emu_wq *wq, const struct ib_uverbs_ex_modify_wq *ask)
+{
+	if (ask->attr_mask & WQ_MODIFY_FLAGS &&
+	    ask->flags_mask & IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING)
+		wq->qp->frames.strips_vlan = ask->flags & IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING;
 }
 
 /* What is not said is as it is. */
@@ -135,17 +159,30 @@ int on_modify_wq(struct uv_call *call)
 {
 	const struct ib_uverbs_ex_modify_wq *ask = uv_in(call, UVERBS_ATTR_CORE_IN);
 	struct emu_wq *wq = uv_wq(call, UV_WQ);
-	uint32_t from = ask->attr_mask & WQ_MODIFY_CURRENT ? ask->curr_wq_state : wq->state;
+	uint32_t from = ask->attr_mask & WQ_MODIFY_CURRENT ? ask->curr_wq_state : wq_state(wq);
 	uint32_t to = ask->attr_mask & WQ_MODIFY_STATE ? ask->wq_state : from;
 	int ret = modify_check(call, ask);
 
-	return ret ? ret : wq_modify(call->dev, wq, from, to);
+	if (!ret)
+		ret = wq_modify(call->dev, wq, from, to);
+	if (ret)
+		return ret;
+	flags_modify(wq, ask);
+	engine_qp_kick(call->engine, wq->qp);
+	return 0;
+}
+
+static int destroy(struct uv_call *call, struct emu_wq *wq, uint32_t *events_out)
+{
+	if (!wq->obj.users)
+		engine_qp_forget(call->engine, wq->qp);
+	return wq_destroy(call->dev, wq, events_out);
 }
 
 int on_destroy_wq(struct uv_call *call)
 {
 	uint32_t events;
-	int ret = wq_destroy(call->dev, uv_wq(call, UVERBS_ATTR_DESTROY_WQ_HANDLE), &events);
+	int ret = destroy(call, uv_wq(call, UVERBS_ATTR_DESTROY_WQ_HANDLE), &events);
 
 	if (!ret)
 		uv_put_number(call, UVERBS_ATTR_DESTROY_WQ_RESP, uint32_t, events);
@@ -160,7 +197,7 @@ int on_destroy_wq_ex(struct uv_call *call)
 
 	if (ask->comp_mask)
 		return uv_refuse(call, WHY_CMD_UNSUPPORTED, -EOPNOTSUPP);
-	ret = wq_destroy(call->dev, uv_wq(call, UV_WQ), &reply.events_reported);
+	ret = destroy(call, uv_wq(call, UV_WQ), &reply.events_reported);
 	if (!ret)
 		uv_put(call, UVERBS_ATTR_CORE_OUT, &reply, sizeof reply);
 	return ret;

@@ -115,6 +115,8 @@ static inline uint32_t side_mask(const struct side *s, uint32_t mask)
 	uint32_t reliable = A_MAX_DEST_RD | A_MIN_RNR | A_TIMEOUT | A_RETRY | A_RNR | A_MAX_RD;
 	uint32_t connected = A_ACCESS | A_AV | A_MTU | A_DEST_QPN | A_RQ_PSN;
 
+	if (s->qp->type == QPT_RAW)
+		return mask & (A_STATE | A_PORT);
 	if (s->qp->type == QPT_UD)
 		mask = (mask & ~connected) | (mask & A_ACCESS ? A_QKEY : 0);
 	return s->qp->type == QPT_RC ? mask : mask & ~reliable;

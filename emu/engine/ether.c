@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The Ethernet switch: from a frame that leaves a port to the queues that get it.
+ *
+ * Whoever sends a frame decides with the rules of all functions: a host's are ordered together.
+ * The hosts are the stations; where an address is, the switch has learned from the frames that came
+ * from there, and a frame for a group or for an unknown address goes to all of them.  That may be
+ * the sender's own: there the adapter turns the frame round.  An adapter is promiscuous: which
+ * addresses are its own only rules say.
+ *
+ * Each function keeps a copy of the rules of every host.  Those of its own host are in
+ * emu_dev.rules, with its own among them.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "emu/engine/engine_local.h"
+#include "emu/fabric/rules.h"
+#include "emu/obj/flow.h"
+#include "emu/obj/wq.h"
+#include "emu/transport/raw.h"
+
+enum { MAC_BYTES = 6, DST_AT = 0, SRC_AT = 6 };
+
+static_assert(RULES_BLOCKS == STEER_BLOCK_COUNT && RULES_BLOCK_BYTES == STEER_BLOCK_BYTES,
+	      "both layers speak of the same rules");
+
+static bool is_group(const uint8_t mac[MAC_BYTES])
+{
+	return mac[0] & 1;
+}
+
+/* --- rules of others --- */
+
+static bool is_own(const struct engine *e, unsigned member)
+{
+	return member == e->dev->flow_board.self;
+}
+
+/* The rules of a host; NULL: there are none. */
+static struct steer_table **table_at(struct engine *e, uint32_t node)
+{
+	static struct steer_table *none;
+
+	if (node == e->ether.node)
+		return &e->dev->rules;
+	return node < ETHER_NODES_MAX ? &e->ether.table[node] : &none;
+}
+
+static int table_make(struct engine *e, uint32_t node, struct steer_table **out)
+{
+	struct steer_table **table = table_at(e, node);
+	int rc = 0;
+
+	if (node >= ETHER_NODES_MAX)
+		return -EINVAL;
+	if (!*table)
+		rc = steer_table_create(table);
+	*out = *table;
+	return rc;
+}
+
+/* Blocks that are there, to their places. */
+static void blocks_spread(union steer_key *key, uint32_t blocks, const uint8_t *from)
+{
+	memset(key, 0, sizeof *key);
+	for (unsigned i = 0; i < STEER_BLOCK_COUNT; i++) {
+		if (!(blocks & 1u << i))
+			continue;
+		memcpy(key->block[i], from, STEER_BLOCK_BYTES);
+		from += STEER_BLOCK_BYTES;
+	}
+}
+
+static int rule_added(void *ctx, unsigned member, uint32_t node, const struct fabric_rule *from)
+{
+	struct steer_rule rule = {
+		.level = from->level, .continues = from->continues, .order = from->order,
+		.id = flow_id(member, from->number),
+	};
+	struct steer_table *table;
+	int rc;
+
+	if (is_own(ctx, member) || from->level >= STEER_LEVEL_COUNT)
+		return 0;
+	blocks_spread(&rule.mask, from->blocks, from->mask);
+	blocks_spread(&rule.value, from->blocks, from->value);
+	rc = table_make(ctx, node, &table);
+	return rc ? rc : steer_add(table, &rule);
+}
+
+static void rule_removed(void *ctx, unsigned member, uint32_t node, uint32_t number)
+{
+	struct steer_table *table = *table_at(ctx, node);
+
+	if (table && !is_own(ctx, member))
+		steer_remove(table, flow_id(member, number));
+}
+
+static void rules_gone(void *ctx, unsigned member, uint32_t node)
+{
+	struct steer_table *table = *table_at(ctx, node);
+
+	if (table && !is_own(ctx, member))
+		steer_remove_all(table, flow_id(member, 0), flow_id(UINT32_MAX, 0));
+}
+
+static void rules_catch_up(struct engine *e)
+{
+	static const struct rules_follower follower = { rule_added, rule_removed, rules_gone };
+
+	if (e->ether.rules && rules_have_changed(e->ether.rules))
+		rules_follow(e->ether.rules, &follower, e);
+}
+
+/* --- who gets it --- */
+
+static void targets_add(struct engine *e, const struct steer_table *table, const struct frame *f)
+{
+	struct ether *s = &e->ether;
+	unsigned room = ETHER_TARGETS_MAX - s->target_count, found;
+	union steer_key key;
+
+	if (!table)
+		return;
+	frame_key(f, steer_blocks(table), &key);
+	found = steer_lookup(table, &key, s->target + s->target_count, room);
+	s->target_count += found < room ? found : room;
+}
+
+static void targets_find(struct engine *e, const struct frame *f)
+{
+	const uint8_t *dst = f->at + DST_AT;
+	int node = -1;
+
+	e->ether.target_count = 0;
+	if (!is_group(dst) && e->ether.rules)
+		node = rules_station(e->ether.rules, dst);
+	if (node >= 0) {
+		targets_add(e, *table_at(e, (uint32_t)node), f);
+		return;
+	}
+	targets_add(e, e->dev->rules, f);
+	for (uint32_t other = 0; other < ETHER_NODES_MAX; other++)
+		targets_add(e, e->ether.table[other], f);
+}
+
+/* Others may have no room; then nobody shall have got it. */
+static bool targets_have_room(struct engine *e, const struct ib_packet *p)
+{
+	for (unsigned i = 0; i < e->ether.target_count; i++) {
+		unsigned member = flow_id_member(e->ether.target[i]);
+
+		if (!is_own(e, member) && e->wire &&
+		    e->wire->ops->has_room(e->wire, member, p) == WIRE_FULL)
+			return false;
+	}
+	return true;
+}
+
+/* --- to a queue --- */
+
+static void frame_why(struct engine *e, const struct frame *f, enum why why, uint32_t qpn)
+{
+	uint64_t dst = 0;
+
+	for (unsigned i = 0; i < MAC_BYTES; i++)
+		dst = dst << 8 | f->at[DST_AT + i];
+	dev_why(e->dev, .why = why, .side = WHY_SIDE_DEVICE, .qpn = qpn, .addr = dst,
+		.bytes = f->bytes);
+}
+
+static bool may_receive(const struct emu_qp *qp)
+{
+	return qp->state == QP_RTR || qp->state == QP_RTS || qp->state == QP_SQD ||
+	       qp->state == QP_SQE;
+}
+
+/* The QP itself, or of one that spreads its frames the queue of this one. */
+static struct emu_qp *queue_of(struct emu_qp *qp, struct tp_arrival *a)
+{
+	if (qp->type != QPT_RSS)
+		return qp;
+	a->rx_hash = rss_hash(&qp->rss->hash, a->frame, &a->rx_hash_type);
+	return rss_queue(qp->rss, a->rx_hash);
+}
+
+/* A context may not want its own multicast back. */
+static bool is_blocked_loop(const struct emu_qp *qp, const struct emu_qp *from,
+			    const struct frame *f)
+{
+	return from && qp->blocks_loopback && from->obj.file == qp->obj.file &&
+	       is_group(f->at + DST_AT);
+}
+
+static void deliver(struct engine *e, uint32_t number, const struct frame *f,
+		    const struct emu_qp *from)
+{
+	struct emu_flow *flow = flow_find(e->dev, number);
+	struct tp_arrival a = { .frame = f };
+	struct emu_qp *qp;
+
+	if (!flow)
+		return;				/* it went while the frame was under way */
+	flow_count(flow, f->bytes);
+	if (!flow->qp) {
+		frame_why(e, f, WHY_FRAME_DROPPED, 0);
+		return;
+	}
+	if (is_blocked_loop(flow->qp, from, f))
+		return;
+	a.flow_tag = flow->tag;
+	qp = queue_of(flow->qp, &a);
+	if (!may_receive(qp)) {
+		frame_why(e, f, WHY_PACKET_QP_STATE, qp->qpn);
+		return;
+	}
+	e->progress++;
+	raw_take(&e->tp, qp, &a);
+	engine_qp_kick(e, qp);
+}
+
+void ether_arrive(struct engine *e, const struct ib_packet *p)
+{
+	struct frame f;
+
+	if (p->span_count == 1 && frame_read(&f, p->span->iov_base, p->payload_bytes, true))
+		deliver(e, p->extra.flow_number, &f, NULL);
+}
+
+/* A packet for each rule: frames that match several are few. */
+static void hand_out(struct engine *e, const struct ib_packet *p, const struct frame *f)
+{
+	const struct emu_qp *from = p->src_qpn ? qp_find(e->dev, p->src_qpn) : NULL;
+	struct ib_packet one = *p;
+
+	for (unsigned i = 0; i < e->ether.target_count; i++) {
+		uint64_t id = e->ether.target[i];
+
+		if (is_own(e, flow_id_member(id))) {
+			deliver(e, flow_id_number(id), f, from);
+			continue;
+		}
+		one.extra = (struct ib_extra){ .flow_number = flow_id_number(id) };
+		if (e->wire)
+			e->wire->ops->frame(e->wire, flow_id_member(id), &one);
+	}
+}
+
+enum wire_sent ether_send(struct engine *e, const struct ib_packet *p)
+{
+	struct frame f;
+
+	if (!frame_read(&f, p->span->iov_base, p->payload_bytes, true))
+		return WIRE_SENT;
+	rules_catch_up(e);
+	targets_find(e, &f);
+	if (!targets_have_room(e, p))
+		return WIRE_FULL;
+	if (e->ether.rules && !is_group(f.at + SRC_AT))
+		rules_learn(e->ether.rules, f.at + SRC_AT, e->ether.node);
+	if (!e->ether.target_count)
+		frame_why(e, &f, WHY_FRAME_UNWANTED, p->src_qpn);
+	hand_out(e, p, &f);
+	return WIRE_SENT;
+}
+
+/* --- life --- */
+
+void engine_switch_join(struct engine *e, struct rules *rules, uint32_t node)
+{
+	e->ether.rules = rules;
+	e->ether.node = node;
+}
+
+void ether_end(struct engine *e)
+{
+	for (uint32_t node = 0; node < ETHER_NODES_MAX; node++)
+		steer_table_destroy(e->ether.table[node]);
+}
