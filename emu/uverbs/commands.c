@@ -13,6 +13,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 #include "emu/uverbs/handlers.h"
+#include "emu/uverbs/on_rss.h"
 #include "emu/uverbs/rows.h"
 
 #define EX(number) (IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_##number)
@@ -151,7 +152,7 @@ const struct uv_method uv_commands[] = {
 		CORE_AT_IF(qp_has_srq, UV_SRQ, UV_USE, OBJ_SRQ, ib_uverbs_create_qp, srq_handle),
 		CORE_OUT(ib_uverbs_create_qp_resp, reserved),
 		CORE_AT(UV_MADE, UV_NEW, OBJ_QP, ib_uverbs_create_qp_resp, qp_handle),
-		UHW_IN(struct mlx5_ib_create_qp, bfreg_index, UV_MANDATORY),
+		UHW_IN(union create_qp_driver, qp.bfreg_index, UV_MANDATORY),
 		UHW_OUT(struct mlx5_ib_create_qp_resp)),
 	COMMAND(QUERY_QP, on_query_qp,
 		CORE_IN(ib_uverbs_query_qp, attr_mask),

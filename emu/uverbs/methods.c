@@ -14,6 +14,7 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <rdma/mlx5_user_ioctl_verbs.h>
 #include "emu/uverbs/handlers.h"
+#include "emu/uverbs/on_rss.h"
 #include "emu/uverbs/rows.h"
 
 #define METHOD(object_, method_, run_, ...)					\
@@ -163,7 +164,7 @@ const struct uv_method uv_methods[] = {
 		OUT_STRUCT(UVERBS_ATTR_CREATE_QP_RESP_CAP, struct ib_uverbs_qp_cap, max_inline_data,
 			   UV_MANDATORY),
 		OUT(UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, uint32_t, UV_MANDATORY),
-		UHW_IN(struct mlx5_ib_create_qp, bfreg_index, UV_OPTIONAL),
+		UHW_IN(union create_qp_driver, qp.bfreg_index, UV_OPTIONAL),
 		UHW_OUT(struct mlx5_ib_create_qp_resp)),
 	METHOD(QP, QP_DESTROY, on_destroy_qp,
 		DESTROY(UVERBS_ATTR_DESTROY_QP_HANDLE, OBJ_QP),

@@ -94,7 +94,7 @@ static struct mlx5_ib_alloc_ucontext_resp context_describe(const struct uv_file 
 		.num_ports = 1, .cqe_version = file->cqe_version,
 		.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE |
 				 MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
-		.eth_min_inline = MLX5_USER_INLINE_MODE_NONE,
+		.eth_min_inline = file->dev->options.eth_inline,
 		.log_uar_size = LOG_PAGE_BYTES, .num_uars_per_page = 1,
 		.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET |
 			     MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_DUMP_FILL_MKEY,
@@ -223,6 +223,58 @@ int on_info_handles(struct uv_call *call)
 	return 0;
 }
 
+/* --- frames --- */
+
+enum {
+	RAW_CVLAN_STRIPPING = 1, RAW_SCATTER_FCS = 2, RAW_IP_CSUM = 4,	/* raw_packet_caps */
+	RWQ_TABLES_MAX = 1 << 16,
+	FRAME_TYPES = 1 << IB_UVERBS_QPT_RAW_PACKET,
+};
+#define CAP_RAW_IP_CSUM		(1u << 26)
+#define CAP_RAW_SCATTER_FCS	(UINT64_C(1) << 34)
+
+#define HASH_FIELDS								\
+	(MLX5_RX_HASH_SRC_IPV4 | MLX5_RX_HASH_DST_IPV4 | MLX5_RX_HASH_SRC_IPV6 |	\
+	 MLX5_RX_HASH_DST_IPV6 | MLX5_RX_HASH_SRC_PORT_TCP | MLX5_RX_HASH_DST_PORT_TCP | \
+	 MLX5_RX_HASH_SRC_PORT_UDP | MLX5_RX_HASH_DST_PORT_UDP | MLX5_RX_HASH_INNER)
+
+static bool has_frames(const struct emu_dev *dev)
+{
+	return dev->profile->link == HW_LINK_ETHERNET;
+}
+
+static uint32_t cap_flags(const struct emu_dev *dev)
+{
+	return dev->profile->device_cap_flags | (has_frames(dev) ? CAP_RAW_IP_CSUM : 0);
+}
+
+static void frames_fill(const struct emu_dev *dev, struct ib_uverbs_ex_query_device_resp *out)
+{
+	if (!has_frames(dev))
+		return;
+	out->device_cap_flags_ex |= CAP_RAW_SCATTER_FCS;
+	out->rss_caps = (struct ib_uverbs_rss_caps){
+		.supported_qpts = FRAME_TYPES, .max_rwq_indirection_tables = RWQ_TABLES_MAX,
+		.max_rwq_indirection_table_size = 1 << RWQ_TABLE_LOG_MAX,
+	};
+	out->max_wq_type_rq = dev->profile->max_qp;
+	out->raw_packet_caps = RAW_CVLAN_STRIPPING | RAW_SCATTER_FCS | RAW_IP_CSUM;
+}
+
+static void mlx5_frames_fill(const struct emu_dev *dev, struct mlx5_ib_query_device_resp *out)
+{
+	if (!has_frames(dev))
+		return;
+	out->tso_caps = (struct mlx5_ib_tso_caps){
+		.max_tso = TSO_BYTES_MAX, .supported_qpts = FRAME_TYPES,
+	};
+	out->rss_caps = (struct mlx5_ib_rss_caps){
+		.rx_hash_fields_mask = HASH_FIELDS, .rx_hash_function = MLX5_RX_HASH_FUNC_TOEPLITZ,
+	};
+	out->tunnel_offloads_caps = MLX5_IB_TUNNELED_OFFLOADS_VXLAN |
+				    MLX5_IB_TUNNELED_OFFLOADS_GRE;
+}
+
 /* --- the device --- */
 
 enum {
@@ -242,7 +294,7 @@ static void device_fill(const struct emu_dev *dev, struct ib_uverbs_query_device
 		.sys_image_guid = htobe64(dev->node_guid), .max_mr_size = UINT64_MAX,
 		.page_size_cap = PAGE_SIZES_FROM_4K, .vendor_id = VENDOR_MELLANOX,
 		.vendor_part_id = p->vendor_part_id, .max_qp = p->max_qp,
-		.max_qp_wr = p->max_qp_wr, .device_cap_flags = p->device_cap_flags,
+		.max_qp_wr = p->max_qp_wr, .device_cap_flags = cap_flags(dev),
 		.max_sge = p->max_sge, .max_sge_rd = p->max_sge_rd, .max_cq = p->max_cq,
 		.max_cqe = p->max_cqe, .max_mr = p->max_mr, .max_pd = p->max_pd,
 		.max_srq = p->max_srq, .max_srq_wr = p->max_srq_wr,
@@ -279,6 +331,7 @@ static int mlx5_device_put(struct uv_call *call)
 	};
 	unsigned room = uv_room(call, UVERBS_ATTR_UHW_OUT);
 
+	mlx5_frames_fill(call->dev, &tail);
 	if (!uv_has(call, UVERBS_ATTR_UHW_OUT))
 		return 0;
 	if (room < offsetof(struct mlx5_ib_query_device_resp, tso_caps))
@@ -312,9 +365,10 @@ int on_query_device_ex(struct uv_call *call)
 		return ret;
 	device_fill(call->dev, &reply.base);
 	reply.response_length = room < sizeof reply ? room : sizeof reply;
-	reply.device_cap_flags_ex = call->dev->profile->device_cap_flags;
+	reply.device_cap_flags_ex = reply.base.device_cap_flags;
 	reply.timestamp_mask = CLOCK_STAMP_MASK;
 	reply.hca_core_clock = call->dev->profile->core_clock_khz;
+	frames_fill(call->dev, &reply);
 	odp_fill(call->dev->profile, &reply);
 	reply.max_dm_size = call->dev->profile->max_dm_bytes;
 	reply.cq_moderation_caps.max_cq_moderation_count = CQ_EVENT_COUNT_MAX;

@@ -15,6 +15,7 @@
 #include "emu/uverbs/file.h"
 #include "emu/uverbs/handlers.h"
 #include "emu/uverbs/on_dc.h"
+#include "emu/uverbs/on_rss.h"
 #include "emu/uverbs/privilege.h"
 
 #define BFREG_NONE		0xffffffffu	/* the client rings on the page that it named */
@@ -27,6 +28,9 @@
 #define FLAGS_HERE								\
 	((uint64_t)(IB_UVERBS_QP_CREATE_SQ_SIG_ALL |				\
 		    IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK))
+#define FLAGS_OF_FRAMES								\
+	((uint64_t)(IB_UVERBS_QP_CREATE_SCATTER_FCS |				\
+		    IB_UVERBS_QP_CREATE_CVLAN_STRIPPING))
 
 /* Masks of the two modify commands; a bit beyond is from the future. */
 #define MODIFY_MASK		0x1fffffu
@@ -34,20 +38,25 @@
 
 /* --- create --- */
 
-/* QP types of the uverbs ABI that exist, and whether this device has them. */
+/* QP types of the uverbs ABI that exist. */
 static const struct qp_type_row {
 	uint8_t number;
-	bool is_here;
 	enum qp_type type;
 } qp_types[] = {
-	{ IB_UVERBS_QPT_RC, true, QPT_RC },
-	{ IB_UVERBS_QPT_UC, true, QPT_UC },
-	{ IB_UVERBS_QPT_UD, true, QPT_UD },
-	{ IB_UVERBS_QPT_XRC_INI, true, QPT_XRC_INI },
-	{ IB_UVERBS_QPT_XRC_TGT, true, QPT_XRC_TGT },
-	{ IB_UVERBS_QPT_DRIVER, true, QPT_DCI },	/* or DCT: on_dc.c */
-	{ .number = IB_UVERBS_QPT_RAW_PACKET },
+	{ IB_UVERBS_QPT_RC, QPT_RC },
+	{ IB_UVERBS_QPT_UC, QPT_UC },
+	{ IB_UVERBS_QPT_UD, QPT_UD },
+	{ IB_UVERBS_QPT_XRC_INI, QPT_XRC_INI },
+	{ IB_UVERBS_QPT_XRC_TGT, QPT_XRC_TGT },
+	{ IB_UVERBS_QPT_DRIVER, QPT_DCI },	/* or DCT: on_dc.c */
+	{ IB_UVERBS_QPT_RAW_PACKET, QPT_RAW },
 };
+
+/* Frames are for Ethernet ports. */
+static bool is_here(const struct emu_dev *dev, enum qp_type type)
+{
+	return type != QPT_RAW || dev->profile->link == HW_LINK_ETHERNET;
+}
 
 static int type_find(struct uv_call *call, uint64_t number, enum qp_type *out)
 {
@@ -57,7 +66,7 @@ static int type_find(struct uv_call *call, uint64_t number, enum qp_type *out)
 		if (qp_types[i].number != number)
 			continue;
 		*out = qp_types[i].type;
-		return qp_types[i].is_here ? 0 :
+		return is_here(call->dev, *out) ? 0 :
 		       uv_refuse(call, WHY_CMD_UNSUPPORTED, -EOPNOTSUPP);
 	}
 	return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
@@ -66,7 +75,11 @@ static int type_find(struct uv_call *call, uint64_t number, enum qp_type *out)
 /* Scatter to CQE is permission to write small data into the CQE, not an order. */
 static uint32_t mlx5_flags_known(const struct uv_file *file, uint64_t type)
 {
+	uint32_t of_frames = MLX5_QP_FLAG_TUNNEL_OFFLOADS | MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC |
+			     MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_MC;
+
 	return MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_ALLOW_SCATTER_CQE | dc_flags_known(type) |
+	       (type == IB_UVERBS_QPT_RAW_PACKET ? of_frames : 0) |
 	       (file->has_dynamic_pages ? MLX5_QP_FLAG_UAR_PAGE_INDEX : MLX5_QP_FLAG_BFREG_INDEX);
 }
 
@@ -130,6 +143,20 @@ static void rings_fill(struct qp_init *init, const struct mlx5_ib_create_qp *ask
 	init->sq_blocks = ask->sq_wqe_count;
 }
 
+/* Frames have their send ring in a buffer of its own. */
+static void frames_fill(const struct uv_file *file, struct qp_init *init, uint64_t flags,
+			const struct mlx5_ib_create_qp *ask)
+{
+	if (init->type == QPT_RAW)
+		init->sq_buf_addr = ask->sq_buf_addr;
+	init->frames = (struct frame_options){
+		.strips_vlan = flags & IB_UVERBS_QP_CREATE_CVLAN_STRIPPING,
+		.scatters_fcs = flags & IB_UVERBS_QP_CREATE_SCATTER_FCS,
+		.looks_inside = ask->flags & MLX5_QP_FLAG_TUNNEL_OFFLOADS,
+		.has_flow_tags = init->type == QPT_RAW && file->cqe_version,
+	};
+}
+
 /* The receive ring has room for what its geometry says, which may be more than was asked. */
 static int init_fill(struct uv_call *call, struct qp_init *init, uint64_t type,
 		     const struct mlx5_ib_create_qp *ask)
@@ -182,14 +209,30 @@ static int qp_make(struct uv_call *call, const struct qp_init *init, struct emu_
 	return ret;
 }
 
+/* What only a QP with a table has may be there as long as it is zero. */
+static int driver_take(struct uv_call *call, const struct mlx5_ib_create_qp **out)
+{
+	static const union create_qp_driver nothing;
+	const union create_qp_driver *given = uv_in(call, UVERBS_ATTR_UHW_IN);
+	const size_t known = sizeof given->qp;
+
+	*out = given ? &given->qp : NULL;
+	if (given && memcmp((const char *)given + known, (const char *)&nothing + known,
+			    sizeof nothing - known))
+		return uv_refuse(call, WHY_CMD_UNSUPPORTED, -EOPNOTSUPP);
+	return 0;
+}
+
 /* Both ways to ask end here; objects, capacities and signalling come from the caller. */
-static int create(struct uv_call *call, struct qp_init *init, uint64_t type,
+static int create(struct uv_call *call, struct qp_init *init, uint64_t type, uint64_t flags,
 		  struct emu_xrcd *xrcd, struct emu_qp **out)
 {
-	const struct mlx5_ib_create_qp *ask = uv_in(call, UVERBS_ATTR_UHW_IN);
 	struct mlx5_ib_create_qp_resp reply = { 0 };
+	const struct mlx5_ib_create_qp *ask;
 	int ret = type_find(call, type, &init->type);
 
+	if (!ret)
+		ret = driver_take(call, &ask);
 	if (!ret)
 		ret = mlx5_check(call, type, ask);
 	if (ret)
@@ -198,12 +241,23 @@ static int create(struct uv_call *call, struct qp_init *init, uint64_t type,
 	if (!ret)
 		ret = init_fill(call, init, type, ask);
 	if (!ret)
+		frames_fill(call->file, init, flags, ask);
+	if (!ret)
 		ret = qp_make(call, init, xrcd, out);
 	if (ret)
 		return ret;
 	reply.bfreg_index = call->file->has_dynamic_pages ? BFREG_NONE : 0;
 	uv_put(call, UVERBS_ATTR_UHW_OUT, &reply, sizeof reply);
 	return 0;
+}
+
+static int table_qp_create(struct uv_call *call, const struct qp_init *init, uint64_t flags,
+			   struct emu_rwq_table *table, struct emu_qp **out)
+{
+	enum qp_type type;
+	int ret = type_find(call, IB_UVERBS_QPT_RAW_PACKET, &type);
+
+	return ret ? ret : rss_create(call, init, flags, table, out);
 }
 
 int on_create_qp(struct uv_call *call)
@@ -224,17 +278,20 @@ int on_create_qp(struct uv_call *call)
 		.signals_all = flags & IB_UVERBS_QP_CREATE_SQ_SIG_ALL,
 		.blocks_loopback = flags & IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK,
 	};
+	struct emu_rwq_table *table = uv_rwq_table(call, UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE);
+	bool has_frames = type == IB_UVERBS_QPT_RAW_PACKET;
 	struct emu_qp *qp;
 	int ret;
 
-	if (flags & ~FLAGS_HERE ||
+	if (flags & ~(FLAGS_HERE | (has_frames ? FLAGS_OF_FRAMES : 0)) ||
 	    uv_has(call, UVERBS_ATTR_CREATE_QP_SOURCE_QPN))
 		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
-	/* Only packets from the wire are spread over receive queues. */
-	if (uv_has(call, UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE) &&
-	    type != IB_UVERBS_QPT_RAW_PACKET)
+	/* Only frames are spread over receive queues. */
+	if (table && !has_frames)
 		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
-	ret = create(call, &init, type, uv_xrcd(call, UVERBS_ATTR_CREATE_QP_XRCD_HANDLE), &qp);
+	ret = table ? table_qp_create(call, &init, flags, table, &qp) :
+		      create(call, &init, type, flags,
+			     uv_xrcd(call, UVERBS_ATTR_CREATE_QP_XRCD_HANDLE), &qp);
 	if (ret)
 		return ret;
 	uv_put(call, UVERBS_ATTR_CREATE_QP_RESP_CAP, cap, sizeof *cap);
@@ -261,7 +318,7 @@ int on_create_qp_legacy(struct uv_call *call)
 	struct emu_qp *qp;
 	int ret;
 
-	ret = create(call, &init, ask->qp_type, uv_xrcd(call, UV_XRCD), &qp);
+	ret = create(call, &init, ask->qp_type, 0, uv_xrcd(call, UV_XRCD), &qp);
 	if (ret)
 		return ret;
 	reply.qpn = dc_number(qp);
@@ -336,6 +393,8 @@ static int modify(struct uv_call *call, const struct qp_attr *attr, uint32_t mas
 		return uv_refuse(call, WHY_MODIFY_MASK, -EOPNOTSUPP);
 	if (mask & A_QKEY && attr->qkey & QKEY_CONTROLLED && !may_control_qkeys(call->dev))
 		return uv_refuse(call, WHY_CMD_CAPABILITY, -EPERM);
+	if (qp->type == QPT_RSS)
+		return uv_refuse(call, WHY_CMD_UNSUPPORTED, -ENOSYS);
 	mask &= ~ignored_attrs[qp->type];
 	if (qp->type == QPT_XRC_FAR)
 		return far_ask(call, qp, FAR_MODIFY, attr, mask);
@@ -432,6 +491,8 @@ int on_query_qp(struct uv_call *call)
 	struct emu_qp *qp = uv_qp(call, UV_QP);
 	int ret = qp->type == QPT_XRC_FAR ? far_ask(call, qp, FAR_QUERY, NULL, 0) : 0;
 
+	if (qp->type == QPT_RSS)
+		ret = uv_refuse(call, WHY_CMD_UNSUPPORTED, -ENOSYS);
 	return ret ? ret : query(call);
 }
 

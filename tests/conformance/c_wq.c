@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Receive work queues and indirection tables: what an application can make, change and destroy,
- * also where nothing can be received.
+ * Receive work queues, indirection tables and the QPs over them: what an application can make,
+ * change and destroy.
  *
  * Rules: device-abi B.9, B.9.4, H.3; api-inventory WQ-3, WQ-6, WQ-9.
  */
@@ -115,7 +115,7 @@ WQ_TEST(flags_that_nobody_offers_are_refused)
 		.cq = e.cq[RECV_CQ], .comp_mask = IBV_WQ_INIT_ATTR_FLAGS,
 	};
 
-	for (uint32_t flag = 1; flag < IBV_WQ_FLAGS_RESERVED; flag <<= 1) {
+	for (uint32_t flag = IBV_WQ_FLAGS_DELAY_DROP; flag < IBV_WQ_FLAGS_RESERVED; flag <<= 1) {
 		attr.create_flags = flag;
 		errno = 0;
 		cr_expect_null(ibv_create_wq(e.context, &attr));
@@ -144,37 +144,53 @@ WQ_TEST(queue_in_a_table_is_busy)
 			cr_expect_eq(ibv_destroy_wq(wq[i]), 0);
 }
 
-/* Whether it may be asked for is one thing, whether it is here another. */
-WQ_TEST(qp_over_a_table_is_refused)
+static struct ibv_qp *spread(struct ibv_rwq_ind_table *table, uint64_t fields)
 {
-	struct ibv_wq *wq = queue(4, 1);
-	struct ibv_rwq_ind_table_init_attr attr = { .ind_tbl = &wq };
-	struct ibv_rwq_ind_table *table = ibv_create_rwq_ind_table(e.context, &attr);
 	uint8_t key[40] = { 1 };
 	struct ibv_qp_init_attr_ex qp = {
 		.qp_type = IBV_QPT_RAW_PACKET, .pd = e.pd, .rwq_ind_tbl = table,
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_RX_HASH |
 			     IBV_QP_INIT_ATTR_IND_TABLE,
 		.rx_hash_conf = { .rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ,
-				  .rx_hash_key_len = sizeof key, .rx_hash_key = key },
+				  .rx_hash_key_len = sizeof key, .rx_hash_key = key,
+				  .rx_hash_fields_mask = fields },
 	};
+
+	errno = 0;
+	return ibv_create_qp_ex(e.context, &qp);
+}
+
+WQ_TEST(qp_over_a_table)
+{
+	struct ibv_wq *wq = queue(4, 1);
+	struct ibv_rwq_ind_table_init_attr attr = { .ind_tbl = &wq };
+	struct ibv_rwq_ind_table *table = ibv_create_rwq_ind_table(e.context, &attr);
+	struct ibv_qp_attr to_init = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	struct ibv_qp *qp;
 
 	cr_assert_not_null(wq, "%s", strerror(errno));
 	cr_assert_not_null(table, "%s", strerror(errno));
-	errno = 0;
-	cr_expect_null(ibv_create_qp_ex(e.context, &qp));
-	cr_expect(errno == EPERM || errno == EOPNOTSUPP, "%s", strerror(errno));
+	cr_expect_null(spread(table, IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_SRC_IPV6));
+	cr_expect_eq(errno, EINVAL, "%s", strerror(errno));
+	qp = spread(table, IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_SRC_PORT_UDP);
+	cr_assert_not_null(qp, "%s", strerror(errno));
+	cr_expect_neq(ibv_modify_qp(qp, &to_init, IBV_QP_STATE | IBV_QP_PORT), 0);
+	cr_expect_eq(error_of(ibv_destroy_rwq_ind_table(table)), EBUSY);
+	cr_expect_eq(ibv_destroy_qp(qp), 0);
 	cr_expect_eq(ibv_destroy_rwq_ind_table(table), 0);
 	cr_expect_eq(ibv_destroy_wq(wq), 0);
 }
 
-WQ_TEST(device_offers_none)
+WQ_TEST(device_says_what_it_offers)
 {
 	struct ibv_device_attr_ex attr;
 
 	cr_assert_eq(ibv_query_device_ex(e.context, NULL, &attr), 0);
-	cr_expect_eq(attr.max_wq_type_rq, 0);
-	cr_expect_eq(attr.rss_caps.supported_qpts, 0);
-	cr_expect_eq(attr.rss_caps.max_rwq_indirection_table_size, 0);
-	cr_expect_eq(attr.raw_packet_caps, 0);
+	cr_expect(attr.max_wq_type_rq);
+	cr_expect(attr.rss_caps.supported_qpts & 1 << IBV_QPT_RAW_PACKET);
+	cr_expect(attr.rss_caps.max_rwq_indirection_table_size >= 128);
+	cr_expect(attr.raw_packet_caps & IBV_RAW_PACKET_CAP_CVLAN_STRIPPING);
+	cr_expect(attr.raw_packet_caps & IBV_RAW_PACKET_CAP_SCATTER_FCS);
+	cr_expect(attr.raw_packet_caps & IBV_RAW_PACKET_CAP_IP_CSUM);
+	cr_expect(attr.tso_caps.max_tso);
 }

@@ -360,7 +360,7 @@ int uv_do_invoke(struct input *in, const struct uv_method *command)
 
 /* --- write() --- */
 
-struct frame {
+struct uv_frame {
 	uint8_t bytes[4 * UV_BYTES_MAX];
 	size_t used;
 	unsigned part[4];		/* bytes of core in, core out, driver in, driver out */
@@ -372,7 +372,7 @@ static const uint16_t parts[] = {
 
 /* Inputs into the frame, one behind the other; words of @align bytes. */
 static void frame_fill(struct input *in, const struct uv_method *command, size_t align,
-		       struct frame *f)
+		       struct uv_frame *f)
 {
 	for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++) {
 		int index = uv_row_find(command, parts[i]);
@@ -399,7 +399,7 @@ int uv_do_write(struct input *in, const struct uv_method *command)
 	struct ib_uverbs_cmd_hdr header = { .command = command->method };
 	struct ib_uverbs_ex_cmd_hdr ex = { 0 };
 	uint64_t response = uv_place(in, uv_memory->out);
-	struct frame f = { .used = is_extended ? sizeof header + sizeof ex : sizeof header };
+	struct uv_frame f = { .used = is_extended ? sizeof header + sizeof ex : sizeof header };
 	size_t word = is_extended ? 8 : 4, core = f.used;
 	uint8_t choice;
 

@@ -115,11 +115,11 @@ Test(uv_wq, ioctl_answers_as_the_extended_command)
 	CHECK_INT(max_sge, 1);
 	CHECK_INT(mlx5_reply.response_length, 8);
 	cr_assert_neq(wqn, r.reply.wqn);
-	CHECK_INT(r.w.dev->wqns.taken, 2);
+	CHECK_INT(r.w.dev->qpns.taken, 2);
 	CHECK_INT(obj_destroy(&r.w, UVERBS_OBJECT_WQ, UVERBS_METHOD_WQ_DESTROY,
 			      UVERBS_ATTR_DESTROY_WQ_HANDLE, (uint32_t)c.attr[0].data, 4), 0);
 	CHECK_INT(destroy(&r, first), 0);
-	CHECK_INT(r.w.dev->wqns.taken, 0);
+	CHECK_INT(r.w.dev->qpns.taken, 0);
 	uv_world_end(&r.w);
 }
 
@@ -133,7 +133,7 @@ Test(uv_wq, values_that_do_not_fit_are_refused)
 		{ { .comp_mask = 1 }, { 0 }, -EOPNOTSUPP },
 		{ { .wq_type = 1 }, { 0 }, -EINVAL },
 		{ { .max_wr = 8192 }, { 0 }, -EINVAL },
-		{ { .create_flags = 1 }, { 0 }, -EOPNOTSUPP },
+		{ { .create_flags = 4 }, { 0 }, -EOPNOTSUPP },
 		{ { .create_flags = 8 }, { 0 }, -EOPNOTSUPP },
 		{ { 0 }, { .rq_wqe_count = 1 }, -EINVAL },		/* 129 */
 		{ { 0 }, { .rq_wqe_count = -128u }, -EINVAL },		/* 0 */
@@ -169,7 +169,7 @@ Test(uv_wq, values_that_do_not_fit_are_refused)
 		rc = create(&r);
 		cr_assert(rc == rows[i].rc, "row %zu: %d", i, rc);
 		CHECK_INT(world_why.made, before + 1);
-		CHECK_INT(r.w.dev->wqns.taken, 0);
+		CHECK_INT(r.w.dev->qpns.taken, 0);
 		uv_world_end(&r.w);
 	}
 }
@@ -216,7 +216,8 @@ Test(uv_wq, modify_believes_nothing)
 		{ 3, 2, 3, 0, -EINVAL },
 		{ 2, 9, 1, 0, 0 },		/* right about the state, and wants none */
 		{ 4, 9, 9, 0, 0 },
-		{ 4, 9, 9, 1, -EOPNOTSUPP },
+		{ 4, 9, 9, 1, 0 },		/* the tag stays in */
+		{ 4, 9, 9, 2, -EOPNOTSUPP },
 		{ 7, 2, 1, 8, -EOPNOTSUPP },
 		{ 1, 1, 9, 1, 0 },
 		{ 3, 2, 1, 0, 0 },
@@ -375,14 +376,139 @@ Test(uv_wq, raw_packet_qp_can_be_denied)
 	uv_world_end(&r.w);
 }
 
-Test(uv_wq, raw_packet_qp_is_not_here_otherwise)
+/* --- QPs that spread frames --- */
+
+enum { IPV4 = 3, IPV6 = 12, TCP = 0x30, UDP = 0xc0 };
+
+static struct mlx5_ib_create_qp_rss rss_ask(uint64_t fields)
+{
+	return (struct mlx5_ib_create_qp_rss){
+		.rx_hash_fields_mask = fields, .rx_hash_function = MLX5_RX_HASH_FUNC_TOEPLITZ,
+		.rx_key_len = 40,
+	};
+}
+
+/* A QP over a table of 2^@log places of one queue. */
+static int spread(struct wq_rig *r, uint32_t log, const struct mlx5_ib_create_qp_rss *rss,
+		  uint32_t *handle)
+{
+	static struct table t;
+	struct qp_ask qp = { .pd = r->pd };
+	struct cmd c = cmd_new(UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE);
+	int ret;
+
+	t.in.log = log;
+	t.in.wq[0] = make(r);
+	t.in.wq[1] = log ? t.in.wq[0] : 0;
+	CHECK_INT(table_create(r, &t, 16), 0);
+	cmd_obj(&c, UVERBS_ATTR_CREATE_QP_HANDLE, 0);
+	cmd_obj(&c, UVERBS_ATTR_CREATE_QP_PD_HANDLE, r->pd);
+	cmd_obj(&c, UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE, t.out.ind_tbl_handle);
+	cmd_u64(&c, UVERBS_ATTR_CREATE_QP_TYPE, IB_UVERBS_QPT_RAW_PACKET);
+	cmd_u64(&c, UVERBS_ATTR_CREATE_QP_USER_HANDLE, 0x5678);
+	cmd_in(&c, UVERBS_ATTR_CREATE_QP_CAP, &qp.cap, sizeof qp.cap);
+	cmd_out(&c, UVERBS_ATTR_CREATE_QP_RESP_CAP, &qp.cap, sizeof qp.cap);
+	cmd_out(&c, UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, &qp.qpn, 4);
+	cmd_in(&c, UVERBS_ATTR_UHW_IN, rss, sizeof *rss);
+	cmd_out(&c, UVERBS_ATTR_UHW_OUT, &qp.reply, sizeof qp.reply);
+	ret = cmd_run(&r->w, &c);
+	*handle = (uint32_t)c.attr[0].data;
+	return ret;
+}
+
+Test(uv_wq, qp_over_a_table_keeps_it)
+{
+	struct mlx5_ib_create_qp_rss rss = rss_ask(IPV4 | TCP);
+	struct wq_rig r = rig_new();
+	uint32_t qp;
+
+	CHECK_INT(spread(&r, 1, &rss, &qp), 0);
+	CHECK_REFUSED(pd_free(&r.w, r.pd), -EBUSY, WHY_CMD_BUSY);
+	CHECK_INT(r.w.dev->qpns.taken, 2);
+	CHECK_INT(qp_free(&r.w, qp), 0);
+	CHECK_INT(r.w.dev->qpns.taken, 1);
+	CHECK_INT(r.w.dev->wqns.taken, 1);
+	uv_world_end(&r.w);
+}
+
+Test(uv_wq, which_fields_go_together)
+{
+	static const struct { uint32_t log; uint64_t fields; int rc; } rows[] = {
+		{ 1, IPV4, 0 }, { 1, IPV6, 0 }, { 1, IPV4 | TCP, 0 }, { 1, IPV6 | UDP, 0 },
+		{ 1, 1, 0 }, { 1, TCP, 0 }, { 0, 0, 0 },
+		{ 1, 0, -EINVAL }, { 1, 1 | 4, -EINVAL }, { 1, IPV4 | 8, -EINVAL },
+		{ 1, IPV4 | 0x10 | 0x40, -EINVAL }, { 1, TCP | UDP, -EINVAL },
+		{ 1, IPV4 | 0x100, -EOPNOTSUPP }, { 1, IPV4 | 1ull << 32, -EOPNOTSUPP },
+		{ 1, IPV4 | 1ull << 31, -EOPNOTSUPP },	/* inner headers, and no tunnels */
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct mlx5_ib_create_qp_rss rss = rss_ask(rows[i].fields);
+		struct wq_rig r = rig_new();
+		uint32_t qp;
+		int rc = spread(&r, rows[i].log, &rss, &qp);
+
+		cr_assert(rc == rows[i].rc, "row %zu: %d", i, rc);
+		uv_world_end(&r.w);
+	}
+}
+
+Test(uv_wq, what_is_no_hash_is_refused)
+{
+	static const struct { struct mlx5_ib_create_qp_rss rss; int rc; } rows[] = {
+		{ { .rx_hash_function = 1 }, -EOPNOTSUPP },	/* xor-ed to what is right */
+		{ { .rx_key_len = 1 }, -EINVAL },
+		{ { .comp_mask = 1 }, -EOPNOTSUPP },
+		{ { .flags = MLX5_QP_FLAG_SIGNATURE }, -EOPNOTSUPP },
+		{ { .flags = MLX5_QP_FLAG_TUNNEL_OFFLOADS }, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct mlx5_ib_create_qp_rss rss = rss_ask(IPV4);
+		struct wq_rig r = rig_new();
+		uint32_t qp;
+		int rc;
+
+		rss.rx_hash_function ^= rows[i].rss.rx_hash_function;
+		rss.rx_key_len ^= rows[i].rss.rx_key_len;
+		rss.comp_mask = rows[i].rss.comp_mask;
+		rss.flags = rows[i].rss.flags;
+		rc = spread(&r, 1, &rss, &qp);
+		cr_assert(rc == rows[i].rc, "row %zu: %d", i, rc);
+		uv_world_end(&r.w);
+	}
+}
+
+/* It has no queues of its own. */
+Test(uv_wq, qp_over_a_table_has_no_cq)
 {
 	static struct table t;
 	struct wq_rig r = rig_new();
 	struct qp_ask qp = qp_over_table(&r, &t, IB_UVERBS_QPT_RAW_PACKET);
 
-	CHECK_REFUSED(qp_make(&r.w, &qp), -EOPNOTSUPP, WHY_CMD_UNSUPPORTED);
-	CHECK_REFUSED(qp_over_table_create(&r, &t, &qp), -EOPNOTSUPP, WHY_CMD_UNSUPPORTED);
+	CHECK_REFUSED(qp_over_table_create(&r, &t, &qp), -EINVAL, WHY_CMD_ATTRIBUTES);
+	uv_world_end(&r.w);
+}
+
+Test(uv_wq, raw_packet_qp_has_its_rings_apart)
+{
+	struct wq_rig r = rig_new();
+	struct qp_ask qp = qp_ask_new(&r.w, r.pd, r.cq);
+	uint64_t sends = (uintptr_t)world_pages(1);
+	struct emu_qp *made;
+
+	qp.type = IB_UVERBS_QPT_RAW_PACKET;
+	qp.mlx5.sq_buf_addr = sends;
+	qp.flags = IB_UVERBS_QP_CREATE_CVLAN_STRIPPING | IB_UVERBS_QP_CREATE_SCATTER_FCS;
+	CHECK_INT(qp_make(&r.w, &qp), 0);
+	made = qp_find(r.w.dev, qp.qpn);
+	cr_assert(made && made->type == QPT_RAW);
+	CHECK_INT(made->sq_addr, sends);
+	CHECK_INT(made->rq_addr, qp.mlx5.buf_addr);
+	cr_assert(made->frames.strips_vlan && made->frames.scatters_fcs);
+	CHECK_INT(qp_free(&r.w, qp.handle), 0);
+	qp.type = IB_UVERBS_QPT_RC;		/* nobody else has these */
+	CHECK_REFUSED(qp_make(&r.w, &qp), -EINVAL, WHY_CMD_VALUE);
 	uv_world_end(&r.w);
 }
 
@@ -397,8 +523,7 @@ Test(uv_wq, connected_qp_has_no_table)
 	uv_world_end(&r.w);
 }
 
-/* Without RAW_PACKET QPs nobody could use them. */
-Test(uv_wq, no_capability_speaks_of_queues)
+Test(uv_wq, capabilities_speak_of_queues)
 {
 	struct uv_world w = uv_world_new();
 	struct ib_uverbs_ex_query_device in = { 0 };
@@ -408,11 +533,13 @@ Test(uv_wq, no_capability_speaks_of_queues)
 
 	cmd_out(&c, UVERBS_ATTR_UHW_OUT, &more, sizeof more);
 	CHECK_INT(cmd_run(&w, &c), 0);
-	CHECK_INT(out.max_wq_type_rq, 0);
-	CHECK_INT(out.rss_caps.supported_qpts, 0);
-	CHECK_INT(out.rss_caps.max_rwq_indirection_tables, 0);
-	CHECK_INT(out.rss_caps.max_rwq_indirection_table_size, 0);
-	CHECK_INT(more.rss_caps.rx_hash_fields_mask, 0);
-	CHECK_INT(more.rss_caps.rx_hash_function, 0);
+	cr_assert(out.max_wq_type_rq);
+	CHECK_INT(out.rss_caps.supported_qpts, 1 << IB_UVERBS_QPT_RAW_PACKET);
+	cr_assert(out.rss_caps.max_rwq_indirection_tables);
+	CHECK_INT(out.rss_caps.max_rwq_indirection_table_size, 1 << RWQ_TABLE_LOG_MAX);
+	CHECK_INT(out.raw_packet_caps, 7);
+	CHECK_INT(more.rss_caps.rx_hash_fields_mask, 0x800000ff);
+	CHECK_INT(more.rss_caps.rx_hash_function, MLX5_RX_HASH_FUNC_TOEPLITZ);
+	CHECK_INT(more.tso_caps.max_tso, TSO_BYTES_MAX);
 	uv_world_end(&w);
 }

@@ -110,18 +110,19 @@ static const struct type_row {
 	uint64_t send_ops;
 	int init, rtr, rts;
 } types[] = {
-	[IBV_QPT_RC] = { OPS_RC, IBV_QP_ACCESS_FLAGS,
+	[IBV_QPT_RC] = { OPS_RC, IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS,
 		IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 		IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
 		IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
 		IBV_QP_MAX_QP_RD_ATOMIC },
-	[IBV_QPT_XRC_SEND] = { OPS_RC, IBV_QP_ACCESS_FLAGS,
+	[IBV_QPT_XRC_SEND] = { OPS_RC, IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS,
 		IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
 		IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
 		IBV_QP_MAX_QP_RD_ATOMIC },
-	[IBV_QPT_UC] = { OPS_UC, IBV_QP_ACCESS_FLAGS,
+	[IBV_QPT_UC] = { OPS_UC, IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS,
 		IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN, IBV_QP_SQ_PSN },
-	[IBV_QPT_UD] = { OPS_UD, IBV_QP_QKEY, 0, IBV_QP_SQ_PSN },
+	[IBV_QPT_UD] = { OPS_UD, IBV_QP_PKEY_INDEX | IBV_QP_QKEY, 0, IBV_QP_SQ_PSN },
+	[IBV_QPT_RAW_PACKET] = { IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_TSO, 0, 0, 0 },
 };
 
 static int qp_create(struct end *e)
@@ -281,8 +282,7 @@ int end_to_init(struct end *e)
 		.qkey = e->opts.qkey, .pkey_index = e->opts.pkey_index,
 	};
 
-	return ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-			     types[e->opts.type].init);
+	return ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_PORT | types[e->opts.type].init);
 }
 
 int end_to_rtr(struct end *e, const struct end_info *other)
