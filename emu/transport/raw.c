@@ -3,8 +3,8 @@
  * Ethernet frames on their way out and in.
  *
  * The requester is that of RC, as for UC and UD, up to the message; here it becomes a frame, or
- * with TSO one after the other, in memory of the engine's: checksums are written into it, and rules look
- * at it.
+ * with TSO one after the other, in memory of the engine: checksums are written into it, and rules
+ * look at it.
  *
  * Source: device-abi C.3.7, C.6 (checksums, VLAN), H.2 (flow tag), H.3 (hash); IEEE 802.3.
  */
