@@ -210,6 +210,8 @@ static void dev_fill(struct emu_function *f, const struct emu_identity *id)
 	inline_mode_fill(&dev->options, self_env("VERBENA_ETH_INLINE"));
 	dev->options.enforces_memlock = self_env_says("VERBENA_MEMLOCK", "enforce");
 	dev->options.net_raw = net_raw_said();
+	dev->options.is_steering_off = self_env_says("VERBENA_FLOW_STEERING", "off");
+	dev->options.wants_full_masks = self_env_says("VERBENA_FLOW_MASKS", "full");
 	dev->why = &f->why;
 	f->why.is_printing = self_env_is_set("VERBENA_EXPLAIN");
 }

@@ -50,7 +50,9 @@ enum {
 
 /* CM_SUP and IP_BASED_GIDS. */
 #define ROCE_PORT								\
-	.link = HW_LINK_ETHERNET, .port_cap_flags = 0x04010000, .gid_table = 255, .pkey_table = 1
+	.link = HW_LINK_ETHERNET, .port_cap_flags = 0x04010000, .gid_table = 255,	\
+	.pkey_table = 1, .has_flow_steering = true
+/* On InfiniBand a ConnectX steers to the QPs that IPoIB lies on, and those are not here. */
 #define IB_PORT									\
 	.link = HW_LINK_INFINIBAND, .port_cap_flags = 0x2651e848, .gid_table = 8, .pkey_table = 128
 

@@ -25,6 +25,7 @@ struct hw_profile {
 	uint32_t max_msg_bytes;		/* 1 GiB */
 	uint32_t gid_table, pkey_table;
 	uint32_t device_cap_flags;
+	bool has_flow_steering;		/* rules of applications; adds a bit to these flags */
 	uint32_t max_qp, max_qp_wr, max_sge, max_sge_rd;
 	uint32_t max_cq, max_cqe, max_mr, max_pd;
 	uint32_t max_srq, max_srq_wr, max_srq_sge;

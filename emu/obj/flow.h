@@ -30,6 +30,18 @@ static inline uint32_t flow_id_number(uint64_t id)
 	return (uint32_t)id;
 }
 
+/* May applications make rules? */
+static inline bool flow_steering_is_on(const struct emu_dev *dev)
+{
+	return dev->profile->has_flow_steering && !dev->options.is_steering_off;
+}
+
+/* May a rule be for this QP? */
+static inline bool flow_can_reach(const struct emu_qp *qp)
+{
+	return qp->type == QPT_UD;
+}
+
 /* -ENOMEM.  flow_steering_end(): no flow is left. */
 int flow_steering_begin(struct emu_dev *dev);
 void flow_steering_end(struct emu_dev *dev);

@@ -69,6 +69,8 @@ struct dev_options {
 	enum net_raw net_raw;		/* VERBENA_NET_RAW, see uverbs/privilege.h */
 	uint8_t eth_inline;		/* VERBENA_ETH_INLINE: enum mlx5_user_inline_mode, */
 	uint8_t eth_inline_bytes;	/* and what it asks of each frame's request */
+	bool is_steering_off;		/* VERBENA_FLOW_STEERING=off */
+	bool wants_full_masks;		/* VERBENA_FLOW_MASKS=full */
 };
 
 /* What an XRC domain is known by. */

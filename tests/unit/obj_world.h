@@ -29,6 +29,7 @@ static const struct hw_profile world_profile = {
 	.max_qp = 64, .max_qp_wr = 1024, .max_sge = 30, .max_cq = 64, .max_cqe = 1023,
 	.max_mr = 4096, .max_pd = 64, .max_mw = 64, .max_rd_atomic = 16, .max_send_wqebb = 1024,
 	.max_sq_desc_bytes = 1024, .max_rq_desc_bytes = 512, .comp_vectors = 4,
+	.has_flow_steering = true,
 };
 
 static const uint8_t world_gid[16] = { [10] = 0xff, [11] = 0xff, 10, 0, 0, 1 };
