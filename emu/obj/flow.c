@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Flow rules, matchers and counters; see flow.h.
+ * Flow rules and matchers; see flow.h.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -153,6 +153,8 @@ static void flow_end(struct emu_flow *flow)
 	withdraw(flow->dev, flow);
 	steer_remove(flow->dev->rules, flow->rule.id);
 	count_user(flow, -1);
+	if (flow->counters)
+		counters_settle(flow->counters);
 	flow_free(flow);
 }
 
@@ -171,13 +173,7 @@ struct emu_flow *flow_find(struct emu_dev *dev, uint32_t number)
 	return numbers_find(&dev->flows, number);
 }
 
-/* --- what rules stand on --- */
-
-static int refuse_busy(struct emu_dev *dev, const struct emu_obj *obj)
-{
-	dev_why(dev, .why = WHY_CMD_BUSY, .side = WHY_SIDE_COMMAND, .found = obj->users);
-	return -EBUSY;
-}
+/* --- matchers --- */
 
 int matcher_create(struct emu_dev *dev, uint32_t level, unsigned blocks,
 		   const union steer_key *mask, struct emu_matcher **out)
@@ -196,27 +192,11 @@ int matcher_create(struct emu_dev *dev, uint32_t level, unsigned blocks,
 
 int matcher_destroy(struct emu_dev *dev, struct emu_matcher *matcher)
 {
-	if (matcher->obj.users)
-		return refuse_busy(dev, &matcher->obj);
+	if (matcher->obj.users) {
+		dev_why(dev, .why = WHY_CMD_BUSY, .side = WHY_SIDE_COMMAND,
+			.found = matcher->obj.users);
+		return -EBUSY;
+	}
 	free(matcher);
-	return 0;
-}
-
-int counters_create(struct emu_dev *dev, struct emu_counters **out)
-{
-	struct emu_counters *counters = calloc(1, sizeof *counters);
-
-	if (!counters)
-		return refuse_limit(dev);
-	counters->obj.type = OBJ_COUNTERS;
-	*out = counters;
-	return 0;
-}
-
-int counters_destroy(struct emu_dev *dev, struct emu_counters *counters)
-{
-	if (counters->obj.users)
-		return refuse_busy(dev, &counters->obj);
-	free(counters);
 	return 0;
 }

@@ -46,9 +46,18 @@ static inline bool flow_can_reach(const struct emu_qp *qp)
 int flow_steering_begin(struct emu_dev *dev);
 void flow_steering_end(struct emu_dev *dev);
 
+/* One number of ibv_read_counters(). */
+enum counted { COUNTED_PACKETS, COUNTED_BYTES, COUNTED_COUNT };
+struct counters_item {
+	uint32_t what, index;
+};
+
 struct emu_counters {
 	struct emu_obj obj;		/* users: rules that count into it */
-	uint64_t packets, bytes;
+	uint64_t counted[COUNTED_COUNT];
+	struct counters_item *item;	/* told with the first rule, gone with the last */
+	uint32_t item_count;
+	uint64_t index_end;		/* above every index; 0: nothing to read was told of */
 };
 
 /* A matcher of mlx5dv: a mask that rules share. */
@@ -94,8 +103,8 @@ static inline void flow_count(struct emu_flow *flow, uint32_t bytes)
 {
 	if (!flow->counters)
 		return;
-	flow->counters->packets++;
-	flow->counters->bytes += bytes;
+	flow->counters->counted[COUNTED_PACKETS]++;
+	flow->counters->counted[COUNTED_BYTES] += bytes;
 }
 
 int matcher_create(struct emu_dev *dev, uint32_t level, unsigned blocks,
@@ -103,4 +112,9 @@ int matcher_create(struct emu_dev *dev, uint32_t level, unsigned blocks,
 int matcher_destroy(struct emu_dev *dev, struct emu_matcher *matcher);		/* -EBUSY */
 int counters_create(struct emu_dev *dev, struct emu_counters **out);		/* -ENOMEM */
 int counters_destroy(struct emu_dev *dev, struct emu_counters *counters);	/* -EBUSY */
+/* Say what can be read; @item was allocated, and is the counters' if this works.  -EINVAL that was
+ * said before, or no such thing is counted. */
+int counters_describe(struct emu_counters *counters, struct counters_item *item, uint32_t count);
+/* A rule that counts there has gone, or not come.  What was counted stays. */
+void counters_settle(struct emu_counters *counters);
 #endif
