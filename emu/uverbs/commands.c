@@ -262,6 +262,16 @@ const struct uv_method uv_commands[] = {
 		CORE_AT(UV_RWQ_TABLE, UV_DESTROY, OBJ_RWQ_TABLE,
 			ib_uverbs_ex_destroy_rwq_ind_table, ind_tbl_handle)),
 
+	EX_COMMAND(CREATE_FLOW, on_create_flow,
+		CORE_IN_LIST(ib_uverbs_create_flow, flow_attr),
+		CORE_OUT(ib_uverbs_create_flow_resp, flow_handle),
+		CORE_AT(UV_MADE, UV_NEW, OBJ_FLOW, ib_uverbs_create_flow_resp, flow_handle),
+		ROW(UVERBS_ATTR_UHW_IN, UV_IN, UV_OPTIONAL, .has_list = true, .grows = true,
+		    .size = sizeof(struct mlx5_ib_create_flow))),
+	EX_COMMAND(DESTROY_FLOW, on_destroy_flow_ex,
+		CORE_IN(ib_uverbs_destroy_flow, flow_handle),
+		CORE_AT(UV_FLOW, UV_DESTROY, OBJ_FLOW, ib_uverbs_destroy_flow, flow_handle)),
+
 	ABSENT(POLL_CQ),
 	ABSENT(REQ_NOTIFY_CQ),
 	ABSENT(POST_SEND),
@@ -269,8 +279,6 @@ const struct uv_method uv_commands[] = {
 	ABSENT(POST_SRQ_RECV),
 	EX_ABSENT(CREATE_CQ),
 	EX_ABSENT(CREATE_QP),
-	EX_ABSENT(CREATE_FLOW),
-	EX_ABSENT(DESTROY_FLOW),
 };
 const unsigned uv_command_count = ARRAY_SIZE(uv_commands);
 

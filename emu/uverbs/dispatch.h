@@ -78,7 +78,7 @@ extern const unsigned uv_command_count;
 /* Numbers of the objects inside write structures; ids beside UVERBS_ATTR_CORE_IN and so on. */
 enum {
 	UV_PD = 0x10, UV_MR, UV_CQ, UV_RECV_CQ, UV_QP, UV_CHANNEL, UV_MADE, UV_MADE_FD, UV_SRQ,
-	UV_AH, UV_MW, UV_WQ, UV_RWQ_TABLE, UV_XRCD,
+	UV_AH, UV_MW, UV_WQ, UV_RWQ_TABLE, UV_XRCD, UV_FLOW,
 };
 
 /* What the application gave for a row. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "emu/engine/engine.h"
 #include "emu/obj/ah.h"
+#include "emu/obj/flow.h"
 #include "emu/obj/srq.h"
 #include "emu/obj/wq.h"
 #include "emu/uverbs/file.h"
@@ -377,10 +378,24 @@ static void uar_object_destroy(struct uv_file *file, struct emu_obj *obj)
 	free(uar);
 }
 
-static void counters_object_destroy(struct uv_file *file, struct emu_obj *obj)
+static void flow_object_destroy(struct uv_file *file, struct emu_obj *obj)
 {
 	(void)file;
-	free(obj);
+	flow_destroy((struct emu_flow *)obj);
+}
+
+static void matcher_object_destroy(struct uv_file *file, struct emu_obj *obj)
+{
+	int ret = matcher_destroy(file->dev, (struct emu_matcher *)obj);
+
+	assert(!ret);
+}
+
+static void counters_object_destroy(struct uv_file *file, struct emu_obj *obj)
+{
+	int ret = counters_destroy(file->dev, (struct emu_counters *)obj);
+
+	assert(!ret);
 }
 
 static void ah_object_destroy(struct uv_file *file, struct emu_obj *obj)
@@ -412,6 +427,7 @@ static void (*const destroys[OBJ_TYPE_COUNT])(struct uv_file *, struct emu_obj *
 	[OBJ_ASYNC] = channel_object_destroy,
 	[OBJ_SRQ] = srq_object_destroy, [OBJ_XRCD] = xrcd_object_destroy,
 	[OBJ_QP_OPEN] = qp_open_object_destroy,
+	[OBJ_FLOW] = flow_object_destroy, [OBJ_MATCHER] = matcher_object_destroy,
 	[OBJ_COUNTERS] = counters_object_destroy,
 	[OBJ_AH] = ah_object_destroy,
 	[OBJ_WQ] = wq_object_destroy, [OBJ_RWQ_TABLE] = rwq_table_object_destroy,
@@ -424,6 +440,9 @@ void file_object_destroy(struct uv_file *file, struct emu_obj *obj)
 
 /* Users before what they use. */
 static const enum obj_type close_order[] = {
+	OBJ_FLOW,
+	OBJ_MATCHER,
+	OBJ_COUNTERS,
 	OBJ_AH,
 	OBJ_QP,
 	OBJ_QP_OPEN,
@@ -437,7 +456,6 @@ static const enum obj_type close_order[] = {
 	OBJ_DM,
 	OBJ_PD,
 	OBJ_UAR,
-	OBJ_COUNTERS,
 };
 
 static void objects_close(struct uv_file *file, enum obj_type type)

@@ -89,6 +89,10 @@ int on_alloc_async(struct uv_call *call);
 /* A new async file for the write() GET_CONTEXT, as on_alloc_async(). */
 int event_file_create(struct uv_call *call, size_t event_bytes, enum obj_type type);
 
+int on_create_flow(struct uv_call *call);
+int on_destroy_flow(struct uv_call *call);
+int on_destroy_flow_ex(struct uv_call *call);
+
 int on_create_counters(struct uv_call *call);
 int on_destroy_counters(struct uv_call *call);
 int on_read_counters(struct uv_call *call);

@@ -15,6 +15,7 @@
 #include <rdma/mlx5_user_ioctl_verbs.h>
 #include <string.h>
 #include <unistd.h>
+#include "emu/obj/flow.h"
 #include "emu/uverbs/file.h"
 #include "emu/uverbs/handlers.h"
 #include "emu/uverbs/on_dc.h"
@@ -187,6 +188,7 @@ int on_query_context(struct uv_call *call)
 }
 
 static const uint8_t object_types[] = {
+	[UVERBS_OBJECT_FLOW] = OBJ_FLOW, [UVERBS_OBJECT_COUNTERS] = OBJ_COUNTERS,
 	[UVERBS_OBJECT_PD] = OBJ_PD, [UVERBS_OBJECT_CQ] = OBJ_CQ,
 	[UVERBS_OBJECT_QP] = OBJ_QP, [UVERBS_OBJECT_MR] = OBJ_MR,
 	[UVERBS_OBJECT_SRQ] = OBJ_SRQ, [UVERBS_OBJECT_XRCD] = OBJ_XRCD,
@@ -230,8 +232,9 @@ enum {
 	RWQ_TABLES_MAX = 1 << 16,
 	FRAME_TYPES = 1 << IB_UVERBS_QPT_RAW_PACKET,
 };
-#define CAP_RAW_IP_CSUM		(1u << 26)
-#define CAP_RAW_SCATTER_FCS	(UINT64_C(1) << 34)
+#define CAP_RAW_IP_CSUM			(1u << 26)
+#define CAP_MANAGED_FLOW_STEERING	(1u << 29)
+#define CAP_RAW_SCATTER_FCS		(UINT64_C(1) << 34)
 
 #define HASH_FIELDS								\
 	(MLX5_RX_HASH_SRC_IPV4 | MLX5_RX_HASH_DST_IPV4 | MLX5_RX_HASH_SRC_IPV6 |	\
@@ -245,7 +248,8 @@ static bool has_frames(const struct emu_dev *dev)
 
 static uint32_t cap_flags(const struct emu_dev *dev)
 {
-	return dev->profile->device_cap_flags | (has_frames(dev) ? CAP_RAW_IP_CSUM : 0);
+	return dev->profile->device_cap_flags | (has_frames(dev) ? CAP_RAW_IP_CSUM : 0) |
+	       (flow_steering_is_on(dev) ? CAP_MANAGED_FLOW_STEERING : 0);
 }
 
 static void frames_fill(const struct emu_dev *dev, struct ib_uverbs_ex_query_device_resp *out)

@@ -131,13 +131,8 @@ CREATE_TEST(objects_that_are_not_emulated_are_refused)
 			     IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM,
 		.srq_type = IBV_SRQT_TM, .pd = e.pd, .cq = e.cq[RECV_CQ],
 		.tm_cap = { .max_num_tags = 8, .max_ops = 4 } };
-	struct { struct ibv_flow_attr attr; struct ibv_flow_spec_eth eth; } flow = {
-		.attr = { .type = IBV_FLOW_ATTR_NORMAL, .size = sizeof flow, .num_of_specs = 1,
-			  .port = 1 },
-		.eth = { .type = IBV_FLOW_SPEC_ETH, .size = sizeof flow.eth } };
 
 	check_refused("ibv_create_srq_ex (TM)", ibv_create_srq_ex(e.context, &srq));
-	check_refused("ibv_create_flow", ibv_create_flow(e.qp, &flow.attr));
 	check_refused("ibv_reg_dmabuf_mr", ibv_reg_dmabuf_mr(e.pd, 0, 4096, 0, -1, 0));
 }
 

@@ -12,7 +12,7 @@
 #include "tests/fuzz/world.h"
 
 enum { UV_PAGE = 4096, UV_QUEUE_PAGES = 12, UV_ATTRS = 64, UV_BYTES_MAX = 512,
-       UV_LIST_BYTES = 8 };	/* of a list, as uv_values.c fills it */
+       UV_LIST_BYTES = 96 };	/* of a list, as uv_values.c fills it */
 
 /* The application's memory, at the same address in every process; behind it is nothing. */
 struct uv_memory {

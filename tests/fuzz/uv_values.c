@@ -133,7 +133,7 @@ static void create_qp_mlx5(const struct value *v, void *out)
 
 static void create_qp(const struct value *v, void *out)
 {
-	static const uint8_t types[] = { IB_UVERBS_QPT_RC, IB_UVERBS_QPT_UC, IB_UVERBS_QPT_UD,
+	static const uint8_t types[] = { IB_UVERBS_QPT_UD, IB_UVERBS_QPT_UC, IB_UVERBS_QPT_RC,
 					 IB_UVERBS_QPT_XRC_INI, IB_UVERBS_QPT_XRC_TGT };
 	struct ib_uverbs_create_qp *ask = out;
 
@@ -290,7 +290,7 @@ static void create_rwq_table(const struct value *v, void *out)
 	struct emu_obj *wq = uv_newest(v->in, OBJ_WQ);
 
 	ask->log_ind_tbl_size = take8(v->in) ^ 1;
-	for (unsigned i = 0; i < 16; i++)
+	for (unsigned i = 0; i < 1u << (ask->log_ind_tbl_size & 3); i++)
 		ask->wq_handles[i] = wq ? wq->handle : take8(v->in);
 }
 
@@ -319,6 +319,67 @@ static void open_qp(const struct value *v, void *out)
 
 	ask->qpn = target ? file_qp(target)->qpn : take8(v->in);
 	ask->qp_type = take8(v->in) ^ IB_UVERBS_QPT_XRC_TGT;
+}
+
+/* Header, and half of the rest each for value and mask; actions have a number instead. */
+static const struct { uint16_t type, bytes; } flow_specs[] = {
+	{ 0x20, 40 }, { 0x30, 32 }, { 0x31, 88 }, { 0x40, 16 }, { 0x41, 16 }, { 0x50, 16 },
+	{ 0x51, 24 }, { 0x60, 16 }, { 0x34, 24 }, { 0x1000, 16 }, { 0x1001, 8 }, { 0x1003, 16 },
+	{ 0x1002, 16 },
+};
+
+static unsigned flow_spec(struct input *in, uint8_t *out, unsigned room)
+{
+	uint8_t choice = take8(in);
+	uint16_t type = flow_specs[(choice & 0x3f) % (sizeof flow_specs / sizeof *flow_specs)].type;
+	uint16_t bytes = flow_specs[(choice & 0x3f) % (sizeof flow_specs /
+						       sizeof *flow_specs)].bytes;
+	struct emu_obj *counters = uv_newest(in, OBJ_COUNTERS);
+	struct ib_uverbs_flow_spec_hdr header = { .type = type ^ (choice & 0x80u) << 1,
+						  .size = bytes };
+
+	if (bytes > room)
+		return 0;
+	memcpy(out, &header, sizeof header);
+	if (type == 0x1003 && counters)
+		memcpy(out + sizeof header, &counters->handle, sizeof counters->handle);
+	else if (choice & 0x40)
+		memset(out + sizeof header, take8(in), bytes - sizeof header);
+	return bytes;
+}
+
+static void create_flow(const struct value *v, void *out)
+{
+	struct ib_uverbs_create_flow *ask = out;
+	uint8_t *list = (uint8_t *)out + sizeof *ask;
+	unsigned count = 1 + (take8(v->in) & 3);
+	struct emu_obj *qp = uv_newest(v->in, OBJ_QP);
+
+	ask->qp_handle = qp ? qp->handle : take8(v->in);
+	ask->flow_attr.type = take8(v->in);
+	ask->flow_attr.priority = take8(v->in);
+	ask->flow_attr.port = 1 ^ take8(v->in);
+	ask->flow_attr.flags = take8(v->in);
+	for (unsigned bytes; count--; ask->flow_attr.size += (uint16_t)bytes) {
+		bytes = flow_spec(v->in, list + ask->flow_attr.size,
+				  UV_LIST_BYTES - ask->flow_attr.size);
+		ask->flow_attr.num_of_specs += bytes > 0;
+	}
+}
+
+/* Packets and bytes, described in the application's memory. */
+static void create_flow_mlx5(const struct value *v, void *out)
+{
+	struct mlx5_ib_flow_counters_desc *item = (void *)queue_take(v->in);
+	struct mlx5_ib_create_flow *ask = out;
+	struct mlx5_ib_flow_counters_data data = { .ncounters = take8(v->in) };
+
+	if (!data.ncounters)
+		return;
+	ask->ncounters_data = 1;
+	item[0] = (struct mlx5_ib_flow_counters_desc){ take8(v->in), take8(v->in) };
+	data.counters_data = uv_place(v->in, item);
+	memcpy((uint8_t *)out + sizeof *ask, &data, sizeof data);
 }
 
 static void query_port(const struct value *v, void *out)
@@ -404,6 +465,8 @@ static const struct {
 	{ EX_COMMAND(CREATE_WQ), ID(UHW_IN), create_wq_mlx5 },
 	{ EX_COMMAND(MODIFY_WQ), ID(CORE_IN), modify_wq },
 	{ EX_COMMAND(CREATE_RWQ_IND_TBL), ID(CORE_IN), create_rwq_table },
+	{ EX_COMMAND(CREATE_FLOW), ID(CORE_IN), create_flow },
+	{ EX_COMMAND(CREATE_FLOW), ID(UHW_IN), create_flow_mlx5 },
 };
 
 void uv_value(struct input *in, const struct uv_method *method, uint16_t id,
@@ -457,7 +520,7 @@ static const struct beginning having_all[] = {
 	METHOD(SRQ, SRQ_CREATE), { COMMAND(CREATE_AH) }, METHOD(WQ, WQ_CREATE),
 	{ EX_COMMAND(CREATE_RWQ_IND_TBL) }, METHOD(DM, DM_ALLOC), METHOD(MR, DM_MR_REG),
 	{ COMMAND(ALLOC_MW) }, METHOD(COUNTERS, COUNTERS_CREATE), { COMMAND(OPEN_XRCD) },
-	{ COMMAND(CREATE_XSRQ) },
+	{ COMMAND(CREATE_XSRQ) }, { COMMAND(CREATE_QP) }, { EX_COMMAND(CREATE_FLOW) },
 };
 #define COUNT(array)	(sizeof array / sizeof *array)
 

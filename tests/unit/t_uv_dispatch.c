@@ -276,7 +276,7 @@ Test(uv_dispatch, attributes_that_run_off_the_mapping_are_efault)
 Test(uv_dispatch, unknown_and_absent_methods_differ)
 {
 	static const struct { uint16_t object, method; int rc; } rows[] = {
-		{ UVERBS_OBJECT_FLOW, UVERBS_METHOD_FLOW_DESTROY, -EOPNOTSUPP },
+		{ UVERBS_OBJECT_FLOW_ACTION, UVERBS_METHOD_FLOW_ACTION_DESTROY, -EOPNOTSUPP },
 		{ UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR, -EOPNOTSUPP },
 		{ MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER, -EPROTONOSUPPORT },
 		{ MLX5_IB_OBJECT_VAR, MLX5_IB_METHOD_VAR_OBJ_ALLOC, -EPROTONOSUPPORT },

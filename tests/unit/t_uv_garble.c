@@ -110,9 +110,16 @@ static int want_short(const struct command *c, const struct uv_attr *row, int wh
 	return want_size(c, row, whole);
 }
 
+/* An extended command whose answer is one word goes unanswered then. */
+static bool is_unanswered(const struct command *c, const struct uv_attr *row)
+{
+	return c->channel == BY_WRITE && is_extended(c->method) && is_output(row) &&
+	       row->min <= word_of(c);
+}
+
 static bool is_shortened(const struct command *c, const struct uv_attr *row)
 {
-	return can_be_short(c, row) && !is_before_driver_data(c, row);
+	return can_be_short(c, row) && !is_before_driver_data(c, row) && !is_unanswered(c, row);
 }
 
 Test(uv_garble, one_byte_or_word_too_short)
