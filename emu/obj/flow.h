@@ -39,7 +39,7 @@ static inline bool flow_steering_is_on(const struct emu_dev *dev)
 /* May a rule be for this QP? */
 static inline bool flow_can_reach(const struct emu_qp *qp)
 {
-	return qp->type == QPT_UD;
+	return qp->type == QPT_RAW || qp->type == QPT_RSS || qp->type == QPT_UD;
 }
 
 /* -ENOMEM.  flow_steering_end(): no flow is left. */

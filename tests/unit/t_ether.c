@@ -169,8 +169,8 @@ Test(ether, a_rule_may_drop)
 	frame_send(&r, station);
 	expect_nothing(&r);
 	expect_last_why(&r, WHY_FRAME_DROPPED);
-	cr_assert_eq(counters->packets, 2);
-	cr_assert_eq(counters->bytes, 2 * FRAME);
+	cr_assert_eq(counters->counted[COUNTED_PACKETS], 2);
+	cr_assert_eq(counters->counted[COUNTED_BYTES], 2 * FRAME);
 }
 
 /* Both directions: what continues is looked at first, and what ends the search ends it. */
