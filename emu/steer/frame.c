@@ -12,9 +12,20 @@ struct reader {
 	const uint8_t *at;
 	uint32_t end;			/* of what the headers so far promise; fits 16 bits */
 	bool wants_checks;
+	bool is_cut;			/* a packet is said to be longer than what is there */
 };
 
 enum { TAGS_MAX = 2 };
+
+/* A NIC looks for headers and asks no length, so a packet that lies about its own is only one
+ * whose checksums can't be right. */
+static void packet_ends(struct reader *r, uint32_t at, uint32_t bytes_min, uint32_t bytes)
+{
+	if (bytes >= bytes_min && at <= r->end && bytes <= r->end - at)
+		r->end = at + bytes;
+	else
+		r->is_cut = true;
+}
 
 static bool fits(const struct reader *r, uint32_t offset, uint32_t bytes)
 {
@@ -38,7 +49,7 @@ static void tcp_read(struct reader *r, struct frame_layer *l, uint32_t at)
 	if (bytes < TCP_BYTES || !fits(r, at, bytes))
 		return;
 	l->payload = (uint16_t)(at + bytes);
-	l->l4_ok = r->wants_checks && sum_l4(r->at, l, r->end - at) == 0xffff;
+	l->l4_ok = r->wants_checks && !r->is_cut && sum_l4(r->at, l, r->end - at) == 0xffff;
 }
 
 static void udp_read(struct reader *r, struct frame_layer *l, uint32_t at)
@@ -55,7 +66,7 @@ static void udp_read(struct reader *r, struct frame_layer *l, uint32_t at)
 		return;
 	l->payload = (uint16_t)(at + UDP_BYTES);
 	r->end = at + bytes;
-	l->l4_ok = r->wants_checks &&
+	l->l4_ok = r->wants_checks && !r->is_cut &&
 		   (!load16(udp + UDP_CHECKSUM) || sum_l4(r->at, l, bytes) == 0xffff);
 }
 
@@ -87,9 +98,7 @@ static void ipv4_read(struct reader *r, struct frame_layer *l)
 	l->l3_ok = sum_add(0, ip, bytes) == 0xffff;
 	l->ip_protocol = ip[IPV4_PROTOCOL];
 	l->is_fragment = load16(ip + IPV4_FRAGMENT) & IPV4_FRAGMENT_BITS;
-	if (total < bytes || !fits(r, l->l3, total))
-		return;
-	r->end = l->l3 + total;
+	packet_ends(r, l->l3, bytes, total);
 	l4_read(r, l, l->l3 + bytes);
 }
 
@@ -140,9 +149,7 @@ static void ipv6_read(struct reader *r, struct frame_layer *l)
 	l->l3_type = FRAME_IPV6;
 	l->l3_ok = true;
 	l->ip_protocol = ip[IPV6_NEXT];
-	if (!fits(r, l->l3, bytes))
-		return;
-	r->end = l->l3 + bytes;
+	packet_ends(r, l->l3, IPV6_BYTES, bytes);
 	extensions_read(r, l, l->l3 + IPV6_BYTES);
 }
 
@@ -289,7 +296,7 @@ static void tunnel_read(struct frame *f, struct reader *r)
 
 bool frame_read(struct frame *f, const uint8_t *bytes, uint32_t count, bool wants_checks)
 {
-	struct reader r = { bytes, count, wants_checks };
+	struct reader r = { bytes, count, wants_checks, false };
 
 	*f = (struct frame){ .at = bytes, .bytes = count };
 	if (count < FRAME_HEADER_BYTES)

@@ -2,8 +2,8 @@
 /*
  * An Ethernet frame, read once: where its headers are and what they are.
  *
- * Bytes are hostile: what does not fit is not there, and a header that lies about its length ends
- * the reading.  The frame has no FCS.
+ * Bytes are hostile: what does not fit is not there, and a header that lies about its own length
+ * ends the reading.  The frame has no FCS.
  * Source: IEEE 802.3, 802.1Q; RFC 791, 8200, 9293, 768, 7348 (VXLAN), 2784 and 2890 (GRE), 3032
  * (MPLS).
  */
