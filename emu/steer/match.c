@@ -331,19 +331,25 @@ static const struct steer_slot *level_match(const struct steer_level *l,
 	return best;
 }
 
-unsigned steer_lookup(const struct steer_table *t, const union steer_key *key, uint64_t *id,
-		      unsigned max)
+unsigned steer_lookup_from(const struct steer_table *t, uint32_t level,
+			   const union steer_key *key, uint64_t *id, unsigned max)
 {
 	struct finding f = { .id = id, .max = max };
 
-	for (uint64_t levels = t->levels_used; levels; levels &= levels - 1) {
-		unsigned level = (unsigned)__builtin_ctzll(levels);
-		const struct steer_slot *s = level_match(&t->level[level], key);
+	for (uint64_t levels = t->levels_used & UINT64_MAX << level; levels; levels &= levels - 1) {
+		unsigned next = (unsigned)__builtin_ctzll(levels);
+		const struct steer_slot *s = level_match(&t->level[next], key);
 
 		if (s && !slot_found(&f, s))
 			break;
 	}
 	return f.count;
+}
+
+unsigned steer_lookup(const struct steer_table *t, const union steer_key *key, uint64_t *id,
+		      unsigned max)
+{
+	return steer_lookup_from(t, 0, key, id, max);
 }
 
 /* --- the same, one rule after the other: no hash, no ring, no slot --- */

@@ -60,6 +60,9 @@ unsigned steer_blocks(const struct steer_table *t);
  */
 unsigned steer_lookup(const struct steer_table *t, const union steer_key *key, uint64_t *id,
 		      unsigned max);
+/* Without the levels in front of @level. */
+unsigned steer_lookup_from(const struct steer_table *t, uint32_t level,
+			   const union steer_key *key, uint64_t *id, unsigned max);
 /* One that looks at every rule, for tests: the same answer. */
 unsigned steer_lookup_plain(const struct steer_table *t, const union steer_key *key,
 			    uint64_t *id, unsigned max);

@@ -157,6 +157,24 @@ Test(steer_match, rules_of_other_levels_are_not_equal)
 	cr_assert_eq(steer_equal(table, &b, &id, 1), 0);
 }
 
+Test(steer_match, levels_in_front_can_be_left_out)
+{
+	union steer_key key = key_of(3, 1);
+	uint64_t id[3] = { 0 };
+
+	for (unsigned level = 1; level <= 3; level++) {
+		struct steer_rule r = rule_of(level, 3, 0xff, 1);
+
+		r.level = level;
+		r.continues = true;
+		add(r);
+	}
+	cr_assert_eq(steer_lookup(table, &key, id, 3), 3);
+	cr_assert_eq(steer_lookup_from(table, 2, &key, id, 3), 2);
+	cr_assert(id[0] == 2 && id[1] == 3);
+	cr_assert_eq(steer_lookup_from(table, 4, &key, id, 3), 0);
+}
+
 Test(steer_match, more_than_there_is_room_for_is_counted)
 {
 	struct steer_rule r;
