@@ -37,6 +37,11 @@ static struct emu_flow *equal_find(struct emu_dev *dev, const struct steer_rule 
 	return NULL;
 }
 
+static bool drops(const struct emu_flow *flow)
+{
+	return !flow->qp && !(flow->number & FLOW_MISSES);
+}
+
 /* To the hardware rules that are equal are one, with one tag, which drops or does not. */
 static int join(struct emu_dev *dev, const struct flow_init *init, struct emu_flow *flow)
 {
@@ -44,7 +49,7 @@ static int join(struct emu_dev *dev, const struct flow_init *init, struct emu_fl
 
 	if (!old)
 		return 0;
-	if (!old->qp != !init->qp || (init->has_tag && init->tag != old->tag)) {
+	if (drops(old) != drops(flow) || (init->has_tag && init->tag != old->tag)) {
 		dev_why(dev, .why = WHY_FLOW_CONFLICT, .side = WHY_SIDE_COMMAND,
 			.found = old->number);
 		return -EEXIST;
@@ -104,6 +109,7 @@ static struct emu_flow *flow_alloc(struct emu_dev *dev, const struct flow_init *
 		free(flow);
 		return NULL;
 	}
+	flow->number |= init->misses ? FLOW_MISSES : 0;
 	flow->obj.type = OBJ_FLOW;
 	flow->dev = dev;
 	flow->qp = init->qp;
@@ -122,7 +128,7 @@ static void flow_free(struct emu_flow *flow)
 {
 	if (!flow)
 		return;
-	numbers_give(&flow->dev->flows, flow->number);
+	numbers_give(&flow->dev->flows, flow->number & ~FLOW_MISSES);
 	free(flow);
 }
 
@@ -170,22 +176,37 @@ void flow_destroy(struct emu_flow *flow)
 
 struct emu_flow *flow_find(struct emu_dev *dev, uint32_t number)
 {
-	return numbers_find(&dev->flows, number);
+	return numbers_find(&dev->flows, number & ~FLOW_MISSES);
+}
+
+/* Only the last level that was looked at can have rules that miss. */
+unsigned flow_lookup(const struct steer_table *rules, const union steer_key *key, uint64_t *id,
+		     unsigned max)
+{
+	unsigned count = steer_lookup(rules, key, id, max), kept = 0;
+	unsigned written = count < max ? count : max;
+
+	for (unsigned i = 0; i < written; i++)
+		if (!(flow_id_number(id[i]) & FLOW_MISSES))
+			id[kept++] = id[i];
+	if (kept == written)
+		return count;
+	return count - (written - kept) +
+	       steer_lookup_from(rules, STEER_LEVEL_DEFAULT_MULTICAST, key, id + kept,
+				 max - kept);
 }
 
 /* --- matchers --- */
 
-int matcher_create(struct emu_dev *dev, uint32_t level, unsigned blocks,
-		   const union steer_key *mask, struct emu_matcher **out)
+int matcher_create(struct emu_dev *dev, const struct matcher_init *init,
+		   struct emu_matcher **out)
 {
 	struct emu_matcher *matcher = calloc(1, sizeof *matcher);
 
 	if (!matcher)
 		return refuse_limit(dev);
 	matcher->obj.type = OBJ_MATCHER;
-	matcher->level = level;
-	matcher->blocks = blocks;
-	matcher->mask = *mask;
+	matcher->init = *init;
 	*out = matcher;
 	return 0;
 }

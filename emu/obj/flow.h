@@ -14,6 +14,10 @@
 #include "emu/obj/obj.h"
 #include "emu/steer/match.h"
 
+/* In a rule's number, so that every function knows: who comes to it goes on with what is behind the
+ * rules of applications, as if none had matched. */
+#define FLOW_MISSES	(1u << 31)
+
 /* What rules of all functions are known by in a table: whose, and its number there. */
 static inline uint64_t flow_id(uint32_t member, uint32_t number)
 {
@@ -36,10 +40,15 @@ static inline bool flow_steering_is_on(const struct emu_dev *dev)
 	return dev->profile->has_flow_steering && !dev->options.is_steering_off;
 }
 
-/* May a rule be for this QP? */
+/* May a rule be for this QP?  Those of mlx5dv may not be for datagrams. */
+static inline bool flow_can_reach_raw(const struct emu_qp *qp)
+{
+	return qp->type == QPT_RAW || qp->type == QPT_RSS;
+}
+
 static inline bool flow_can_reach(const struct emu_qp *qp)
 {
-	return qp->type == QPT_RAW || qp->type == QPT_RSS || qp->type == QPT_UD;
+	return qp->type == QPT_UD || flow_can_reach_raw(qp);
 }
 
 /* -ENOMEM.  flow_steering_end(): no flow is left. */
@@ -60,19 +69,25 @@ struct emu_counters {
 	uint64_t index_end;		/* above every index; 0: nothing to read was told of */
 };
 
-/* A matcher of mlx5dv: a mask that rules share. */
+/* A matcher of mlx5dv: a mask that rules share.  Numbers of the uverbs ABI. */
+struct matcher_init {
+	uint8_t flow_type, table;
+	uint16_t priority;
+	uint8_t criteria;		/* blocks of the mask, see enum steer_block */
+	bool is_beyond;			/* it asks for something that there is not */
+	union steer_key mask;
+};
+
 struct emu_matcher {
 	struct emu_obj obj;		/* users: its rules */
-	uint32_t level;			/* of rules that do not continue */
-	unsigned blocks;		/* match_criteria */
-	union steer_key mask;
+	struct matcher_init init;
 };
 
 struct emu_flow {
 	struct emu_obj obj;
 	struct emu_dev *dev;
-	uint32_t number;		/* finds it again, see flow_find() */
-	struct emu_qp *qp;		/* NULL: frames end here */
+	uint32_t number;		/* finds it again, see flow_find(); and FLOW_MISSES */
+	struct emu_qp *qp;		/* NULL: frames end here, unless it misses */
 	struct emu_qp *kept_qp;		/* of a rule that drops: it was made for this one */
 	struct emu_counters *counters;	/* NULL: none */
 	struct emu_matcher *matcher;	/* NULL: made from specs */
@@ -83,7 +98,7 @@ struct emu_flow {
 
 struct flow_init {
 	uint32_t level;
-	bool continues;
+	bool continues, misses;
 	union steer_key mask, value;
 	struct emu_qp *qp, *kept_qp;
 	struct emu_counters *counters;
@@ -98,6 +113,9 @@ int flow_create(struct emu_dev *dev, const struct flow_init *init, struct emu_fl
 /* And all that come behind it by `next`. */
 void flow_destroy(struct emu_flow *flow);
 struct emu_flow *flow_find(struct emu_dev *dev, uint32_t number);	/* or NULL */
+/* steer_lookup(), of rules that are published; none of the ids misses. */
+unsigned flow_lookup(const struct steer_table *rules, const union steer_key *key, uint64_t *id,
+		     unsigned max);
 /* A frame of @bytes has come to the rule. */
 static inline void flow_count(struct emu_flow *flow, uint32_t bytes)
 {
@@ -107,8 +125,8 @@ static inline void flow_count(struct emu_flow *flow, uint32_t bytes)
 	flow->counters->counted[COUNTED_BYTES] += bytes;
 }
 
-int matcher_create(struct emu_dev *dev, uint32_t level, unsigned blocks,
-		   const union steer_key *mask, struct emu_matcher **out);	/* -ENOMEM */
+int matcher_create(struct emu_dev *dev, const struct matcher_init *init,
+		   struct emu_matcher **out);					/* -ENOMEM */
 int matcher_destroy(struct emu_dev *dev, struct emu_matcher *matcher);		/* -EBUSY */
 int counters_create(struct emu_dev *dev, struct emu_counters **out);		/* -ENOMEM */
 int counters_destroy(struct emu_dev *dev, struct emu_counters *counters);	/* -EBUSY */

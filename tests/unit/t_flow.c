@@ -41,7 +41,7 @@ Test(flow, a_rule_uses_what_it_is_made_of)
 
 	init.qp = qp_new(dev);
 	CHECK_INT(counters_create(dev, &init.counters), 0);
-	CHECK_INT(matcher_create(dev, init.level, 1, &init.mask, &init.matcher), 0);
+	CHECK_INT(matcher_create(dev, &(struct matcher_init){ .criteria = 1 }, &init.matcher), 0);
 	CHECK_INT(flow_create(dev, &init, &flow), 0);
 	CHECK_INT(flow_find(dev, flow->number) == flow, 1);
 	CHECK_INT(flow->rule.id, flow_id(0, flow->number));
@@ -168,6 +168,79 @@ Test(flow, equal_rules_drop_or_deliver)
 	init.kept_qp = NULL;
 	CHECK_REFUSED(flow_create(dev, &init, &refused), -EEXIST, WHY_FLOW_CONFLICT);
 	flow_destroy(flow);
+	world_end(dev);
+}
+
+/* --- rules that miss --- */
+
+static struct emu_flow *flow_at(struct emu_dev *dev, uint32_t level, bool continues, bool misses)
+{
+	struct flow_init init = { .level = level, .continues = continues, .misses = misses };
+	struct emu_flow *flow;
+
+	init.qp = misses ? NULL : qp_new(dev);
+	CHECK_INT(flow_create(dev, &init, &flow), 0);
+	return flow;
+}
+
+/* What is found, as levels. */
+static unsigned levels_found(struct emu_dev *dev, uint32_t level[8], unsigned max)
+{
+	static const union steer_key key;
+	uint64_t id[8];
+	unsigned count = flow_lookup(dev->rules, &key, id, max);
+
+	for (unsigned i = 0; i < count && i < max; i++)
+		level[i] = flow_find(dev, flow_id_number(id[i]))->rule.level;
+	return count;
+}
+
+Test(flow, behind_a_rule_that_misses_only_defaults_are_looked_at)
+{
+	struct emu_dev *dev = world_dev();
+	struct emu_flow *flow[] = {
+		flow_at(dev, STEER_LEVEL_SNIFFER, true, false),
+		flow_at(dev, STEER_LEVEL_NORMAL + 1, false, true),
+		flow_at(dev, STEER_LEVEL_NORMAL + 3, false, false),
+		flow_at(dev, STEER_LEVEL_MULTICAST, false, false),
+		flow_at(dev, STEER_LEVEL_DEFAULT, false, false),
+	};
+	uint32_t level[8];
+
+	CHECK_INT(levels_found(dev, level, 8), 2);
+	CHECK_INT(level[0], STEER_LEVEL_SNIFFER);
+	CHECK_INT(level[1], STEER_LEVEL_DEFAULT);
+	CHECK_INT(levels_found(dev, level, 2), 2);
+	CHECK_INT(level[1], STEER_LEVEL_DEFAULT);
+	flow_destroy(flow[4]);
+	CHECK_INT(levels_found(dev, level, 8), 1);
+	flow_destroy(flow[1]);
+	CHECK_INT(levels_found(dev, level, 8), 2);
+	CHECK_INT(level[1], STEER_LEVEL_NORMAL + 3);
+	CHECK_INT(levels_found(dev, level, 1), 2);
+	flow_destroy(flow[0]);
+	flow_destroy(flow[2]);
+	flow_destroy(flow[3]);
+	CHECK_INT(levels_found(dev, level, 8), 0);
+	world_end(dev);
+}
+
+/* Their one fate is both. */
+Test(flow, a_rule_that_misses_and_one_that_delivers_do_both)
+{
+	struct emu_dev *dev = world_dev();
+	struct emu_flow *flow[] = {
+		flow_at(dev, STEER_LEVEL_NORMAL + 1, false, true),
+		flow_at(dev, STEER_LEVEL_NORMAL + 1, false, false),
+		flow_at(dev, STEER_LEVEL_DEFAULT, false, false),
+	};
+	uint32_t level[8];
+
+	CHECK_INT(levels_found(dev, level, 8), 2);
+	CHECK_INT(level[0], STEER_LEVEL_NORMAL + 1);
+	CHECK_INT(level[1], STEER_LEVEL_DEFAULT);
+	for (unsigned i = 0; i < 3; i++)
+		flow_destroy(flow[i]);
 	world_end(dev);
 }
 
