@@ -136,6 +136,11 @@ uint64_t uv_number(struct uv_call *call, uint16_t id)
 	return number;
 }
 
+unsigned uv_choice(struct uv_call *call, uint16_t id)
+{
+	return slot_of(call, id)->given.choice;
+}
+
 struct emu_obj *uv_obj(struct uv_call *call, uint16_t id)
 {
 	return slot_of(call, id)->obj;
@@ -347,10 +352,12 @@ int uv_take(struct uv_call *call, unsigned index, const struct uv_given *given)
 		return uv_refuse(call, WHY_CMD_ATTRIBUTES, -EINVAL);
 	if (row->is_array && given->bytes % row->size)
 		return uv_refuse(call, WHY_CMD_ATTRIBUTES, -EINVAL);
-	if (row->is_array && mem_probe(given->addr, given->bytes, 0))
+	if (row->is_array && !given->inline_bytes && mem_probe(given->addr, given->bytes, 0))
 		return uv_refuse(call, WHY_CMD_MEMORY, -EFAULT);
+	if (row->kind == UV_ENUM && given->bytes != row->choice_bytes[given->choice])
+		return uv_refuse(call, WHY_CMD_ATTRIBUTES, -EINVAL);
 	slot->is_given = true;
-	if (row->kind == UV_IN && !row->is_array)
+	if ((row->kind == UV_IN || row->kind == UV_ENUM) && !row->is_array)
 		return take_in(call, row, slot);
 	return row->kind == UV_FLAGS ? take_flags(call, row, slot) : 0;
 }
@@ -588,10 +595,13 @@ static int ioctl_read(struct uv_ioctl *io)
 static void given_fill(struct uv_given *given, const struct uv_attr *row,
 		       const struct ib_uverbs_attr *attr, uint64_t attr_addr)
 {
+	bool has_bytes = row->kind == UV_IN || row->kind == UV_FLAGS || row->kind == UV_ENUM ||
+			 row->kind == UV_RAW;
+
 	given->bytes = attr->len;
 	given->addr = attr->data;
-	if ((row->kind == UV_IN || row->kind == UV_FLAGS || row->kind == UV_RAW) &&
-	    attr->len <= sizeof attr->data)
+	given->choice = attr->attr_data.enum_data.elem_id;
+	if (has_bytes && attr->len <= sizeof attr->data)
 		given->inline_bytes = (const uint8_t *)&attr->data;
 	if (row->kind == UV_NEW || row->kind == UV_FD_NEW)
 		given->number_addr = attr_addr + offsetof(struct ib_uverbs_attr, data);
@@ -599,19 +609,33 @@ static void given_fill(struct uv_given *given, const struct uv_attr *row,
 	given->flags_addr = attr_addr + offsetof(struct ib_uverbs_attr, flags);
 }
 
+/* Beside the bytes of a choice stands which one it is; beside others nothing. */
+static int choice_check(struct uv_call *call, const struct uv_attr *row,
+			const struct ib_uverbs_attr *attr)
+{
+	if (row->kind == UV_ENUM && attr->attr_data.enum_data.elem_id >= row->choices)
+		return refuse_attr(call, row->id, WHY_CMD_UNSUPPORTED, -EOPNOTSUPP);
+	if (row->kind == UV_ENUM ? attr->attr_data.enum_data.reserved : attr->attr_data.reserved)
+		return refuse_attr(call, row->id, WHY_CMD_ATTRIBUTES, -EINVAL);
+	return 0;
+}
+
 static int attr_take(struct uv_ioctl *io, unsigned i)
 {
 	const struct ib_uverbs_attr *attr = &io->attr[i];
 	struct uv_call *call = &io->call;
 	struct uv_given given = { 0 };
-	int row = uv_row_find(call->method, attr->attr_id);
+	int row = uv_row_find(call->method, attr->attr_id), ret;
 
 	if (row < 0 && attr->flags & UVERBS_ATTR_F_MANDATORY)
 		return refuse_attr(call, attr->attr_id, WHY_CMD_UNSUPPORTED, -EPROTONOSUPPORT);
 	if (row < 0)
 		return 0;
-	if (call->slot[row].is_given || attr->attr_data.reserved)
+	if (call->slot[row].is_given)
 		return refuse_attr(call, attr->attr_id, WHY_CMD_ATTRIBUTES, -EINVAL);
+	ret = choice_check(call, &call->method->attr[row], attr);
+	if (ret)
+		return ret;
 	given_fill(&given, &call->method->attr[row], attr,
 		   io->addr + sizeof io->header + i * sizeof *attr);
 	return uv_take(call, (unsigned)row, &given);

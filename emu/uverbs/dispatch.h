@@ -29,6 +29,7 @@ struct uv_file;
 enum uv_kind {
 	UV_IN,			/* bytes from the application, copied */
 	UV_FLAGS,		/* 4 or 8 bytes; bits outside uv_attr.flags are refused */
+	UV_ENUM,		/* a choice, and bytes whose number depends on it */
 	UV_OUT,			/* bytes for the application */
 	UV_NEW,			/* receives the handle of call->created */
 	UV_USE,			/* handle of an object that the command uses */
@@ -52,6 +53,8 @@ struct uv_attr {
 	uint16_t at;			/* UV_CORE: offset of the number */
 	bool (*applies)(const void *core_in);	/* UV_CORE: NULL, or is the number one? */
 	uint64_t flags;			/* UV_FLAGS: the known ones */
+	const uint8_t *choice_bytes;	/* UV_ENUM: of each of @choices */
+	uint8_t choices;
 };
 
 struct uv_call;
@@ -73,7 +76,7 @@ extern const unsigned uv_command_count;
 
 #define UV_WRITE_OBJECT		0xffffffffu	/* not an object of the ioctl space */
 #define UV_ATTRS_MAX		20		/* of one row */
-#define UV_IN_BYTES_MAX		512		/* of all inputs of one row */
+#define UV_IN_BYTES_MAX		640		/* of all inputs of one row */
 
 /* Numbers of the objects inside write structures; ids beside UVERBS_ATTR_CORE_IN and so on. */
 enum {
@@ -87,6 +90,7 @@ struct uv_given {
 	uint64_t addr;			/* the value itself where it is a number */
 	const uint8_t *inline_bytes;	/* input of at most 8 bytes, in the attribute */
 	uint16_t flags;			/* of the attribute */
+	uint16_t choice;		/* UV_ENUM; else reserved */
 	uint64_t flags_addr;		/* where to say that an output is valid; 0: nowhere */
 	uint64_t number_addr;		/* where a new handle goes; 0: see uv_place */
 };
@@ -128,6 +132,8 @@ const void *uv_in(struct uv_call *call, uint16_t id);
 int uv_list(struct uv_call *call, uint16_t id, void *out, unsigned count);
 /* An input of up to 8 bytes as a number; 0 if absent. */
 uint64_t uv_number(struct uv_call *call, uint16_t id);
+/* Which choice was made of those of an input that is there. */
+unsigned uv_choice(struct uv_call *call, uint16_t id);
 /* The object that a handle or descriptor names; NULL if absent. */
 struct emu_obj *uv_obj(struct uv_call *call, uint16_t id);
 /* Bytes that the application has room for in an output; 0 if absent. */

@@ -19,6 +19,14 @@
 	ROW(id, UV_IN, need, .min = offsetofend(type, last), .size = sizeof(type), .grows = true)
 #define IN_ARRAY(id, type) \
 	ROW(id, UV_IN, UV_MANDATORY, .min = sizeof(type), .size = sizeof(type), .is_array = true)
+/* One of these, with @bytes_of it: a @type, or nothing. */
+#define CHOICE(id, type, bytes_of)							\
+	ROW(id, UV_ENUM, UV_MANDATORY, .size = sizeof(type), .choice_bytes = bytes_of,	\
+	    .choices = ARRAY_SIZE(bytes_of))
+/* Handles of objects that this device never has; the handler says so. */
+#define USE_ARRAY(id) \
+	ROW(id, UV_IN, UV_OPTIONAL, .min = sizeof(uint32_t), .size = sizeof(uint32_t),	\
+	    .is_array = true)
 #define FLAGS(id, known) \
 	ROW(id, UV_FLAGS, UV_OPTIONAL, .min = 4, .size = 8, .flags = known)
 #define OUT(id, type, need) \

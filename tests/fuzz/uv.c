@@ -246,7 +246,7 @@ static void attr_fill(struct input *in, const struct uv_method *method, const st
 		      enum spoil spoil, struct ib_uverbs_attr *attr)
 {
 	switch (row->kind) {
-	case UV_IN: case UV_FLAGS:
+	case UV_IN: case UV_FLAGS: case UV_ENUM:
 		attr_input(in, method, row, spoil, attr);
 		break;
 	case UV_OUT: case UV_RAW:

@@ -63,7 +63,7 @@ static inline bool is_number(const struct uv_attr *row)
 
 static inline bool is_input(const struct uv_attr *row)
 {
-	return row->kind == UV_IN || row->kind == UV_FLAGS;
+	return row->kind == UV_IN || row->kind == UV_FLAGS || row->kind == UV_ENUM;
 }
 
 static inline bool is_output(const struct uv_attr *row)
