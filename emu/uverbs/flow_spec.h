@@ -20,8 +20,10 @@ enum flow_spec_type {
 	FLOW_TAG = 0x1000, FLOW_DROP = 0x1001, FLOW_HANDLE = 0x1002, FLOW_COUNT = 0x1003,
 };
 
+enum { FLOW_ALLOW_LOOP_BACK = 1, FLOW_DONT_TRAP = 2, FLOW_EGRESS = 4, FLOW_FLAGS_END = 8 };
 enum { FLOW_SPECS_MAX = 10, FLOW_SPEC_BYTES_MAX = 88, FLOW_FILTER_BYTES_MAX = 40 };
 #define FLOW_TAG_END		(1u << 24)
+#define FLOW_MATCH_BYTES	512u		/* of mlx5's match parameters, some of no use */
 
 /* One spec. */
 struct flow_spec {

@@ -93,6 +93,11 @@ int on_create_flow(struct uv_call *call);
 int on_destroy_flow(struct uv_call *call);
 int on_destroy_flow_ex(struct uv_call *call);
 
+int on_create_matcher(struct uv_call *call);
+int on_destroy_matcher(struct uv_call *call);
+int on_create_flow_mlx5(struct uv_call *call);
+int on_destroy_flow_mlx5(struct uv_call *call);
+
 int on_create_counters(struct uv_call *call);
 int on_destroy_counters(struct uv_call *call);
 int on_read_counters(struct uv_call *call);

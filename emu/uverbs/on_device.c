@@ -187,15 +187,25 @@ int on_query_context(struct uv_call *call)
 	return 0;
 }
 
-static const uint8_t object_types[] = {
-	[UVERBS_OBJECT_FLOW] = OBJ_FLOW, [UVERBS_OBJECT_COUNTERS] = OBJ_COUNTERS,
-	[UVERBS_OBJECT_PD] = OBJ_PD, [UVERBS_OBJECT_CQ] = OBJ_CQ,
-	[UVERBS_OBJECT_QP] = OBJ_QP, [UVERBS_OBJECT_MR] = OBJ_MR,
-	[UVERBS_OBJECT_SRQ] = OBJ_SRQ, [UVERBS_OBJECT_XRCD] = OBJ_XRCD,
-	[UVERBS_OBJECT_AH] = OBJ_AH,
-	[UVERBS_OBJECT_MW] = OBJ_MW,
-	[UVERBS_OBJECT_WQ] = OBJ_WQ, [UVERBS_OBJECT_RWQ_IND_TBL] = OBJ_RWQ_TABLE,
+static const struct {
+	uint16_t object;
+	enum obj_type type;
+} object_types[] = {
+	{ UVERBS_OBJECT_PD, OBJ_PD }, { UVERBS_OBJECT_CQ, OBJ_CQ }, { UVERBS_OBJECT_QP, OBJ_QP },
+	{ UVERBS_OBJECT_MR, OBJ_MR }, { UVERBS_OBJECT_SRQ, OBJ_SRQ },
+	{ UVERBS_OBJECT_XRCD, OBJ_XRCD }, { UVERBS_OBJECT_AH, OBJ_AH },
+	{ UVERBS_OBJECT_MW, OBJ_MW }, { UVERBS_OBJECT_WQ, OBJ_WQ },
+	{ UVERBS_OBJECT_RWQ_IND_TBL, OBJ_RWQ_TABLE }, { UVERBS_OBJECT_FLOW, OBJ_FLOW },
+	{ UVERBS_OBJECT_COUNTERS, OBJ_COUNTERS }, { MLX5_IB_OBJECT_FLOW_MATCHER, OBJ_MATCHER },
 };
+
+static enum obj_type object_type(uint64_t object)
+{
+	for (size_t i = 0; i < sizeof object_types / sizeof *object_types; i++)
+		if (object_types[i].object == object)
+			return object_types[i].type;
+	return OBJ_NONE;
+}
 
 static uint32_t handles_list(const struct uv_call *call, enum obj_type type, uint32_t *list,
 			     uint32_t list_max)
@@ -211,16 +221,16 @@ static uint32_t handles_list(const struct uv_call *call, enum obj_type type, uin
 
 int on_info_handles(struct uv_call *call)
 {
-	uint64_t object = uv_number(call, UVERBS_ATTR_INFO_OBJECT_ID);
+	enum obj_type type = object_type(uv_number(call, UVERBS_ATTR_INFO_OBJECT_ID));
 	unsigned room = uv_room(call, UVERBS_ATTR_INFO_HANDLES_LIST);
 	uint32_t *list, count;
 
-	if (!room || room % sizeof *list || object >= sizeof object_types || !object_types[object])
+	if (!room || room % sizeof *list || !type)
 		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
 	list = uv_stage(call, UVERBS_ATTR_INFO_HANDLES_LIST, room);
 	if (!list)
 		return 0;
-	count = handles_list(call, object_types[object], list, room / sizeof *list);
+	count = handles_list(call, type, list, room / sizeof *list);
 	uv_put_number(call, UVERBS_ATTR_INFO_TOTAL_HANDLES, uint32_t, count);
 	return 0;
 }

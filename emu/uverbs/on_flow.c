@@ -14,7 +14,6 @@
 #include "emu/uverbs/privilege.h"
 
 enum flow_type { FLOW_NORMAL, FLOW_ALL_DEFAULT, FLOW_MC_DEFAULT, FLOW_SNIFFER, FLOW_TYPE_COUNT };
-enum { FLOW_ALLOW_LOOP_BACK = 1, FLOW_DONT_TRAP = 2, FLOW_EGRESS = 4, FLOW_FLAGS_END = 8 };
 enum { PRIORITY_MAX = STEER_PRIORITIES - 1 };
 
 static bool is_default(uint32_t type)

@@ -357,7 +357,7 @@ static void create_flow(const struct value *v, void *out)
 
 	ask->qp_handle = qp ? qp->handle : take8(v->in);
 	ask->flow_attr.type = take8(v->in);
-	ask->flow_attr.priority = take8(v->in);
+	ask->flow_attr.priority = 1 ^ take8(v->in);	/* in 0 is one of mlx5dv, which drops */
 	ask->flow_attr.port = 1 ^ take8(v->in);
 	ask->flow_attr.flags = take8(v->in);
 	for (unsigned bytes; count--; ask->flow_attr.size += (uint16_t)bytes) {
@@ -382,6 +382,15 @@ static void create_flow_mlx5(const struct value *v, void *out)
 	memcpy((uint8_t *)out + sizeof *ask, &data, sizeof data);
 }
 
+/* Masks and values of the outer headers; the right ones are all zeros. */
+static void match_params(const struct value *v, void *out)
+{
+	uint8_t *bytes = out;
+
+	for (unsigned count = take8(v->in); count--;)
+		bytes[take8(v->in)] = take8(v->in);
+}
+
 static void query_port(const struct value *v, void *out)
 {
 	(void)v;
@@ -401,6 +410,12 @@ static void cqes(const struct value *v, void *out) { number(v, out, CQES - 1); }
 static void rc(const struct value *v, void *out) { number(v, out, IB_UVERBS_QPT_RC); }
 static void row_bytes(const struct value *v, void *out) { number(v, out, 32); }
 static void object(const struct value *v, void *out) { number(v, out, UVERBS_OBJECT_PD); }
+/* Frames that match are for nobody: that needs no QP of a special type. */
+static void drop(const struct value *v, void *out)
+{
+	number(v, out, MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DROP);
+}
+
 static void uar_type(const struct value *v, void *out)
 {
 	number(v, out, MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC);
@@ -437,6 +452,11 @@ static const struct {
 	{ UVERBS_OBJECT_WQ, UVERBS_METHOD_WQ_CREATE, ID(UHW_IN), create_wq_mlx5 },
 	{ MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE,
 	  uar_type },
+	{ UVERBS_OBJECT_FLOW, MLX5_IB_METHOD_CREATE_FLOW, MLX5_IB_ATTR_CREATE_FLOW_MATCH_VALUE,
+	  match_params },
+	{ UVERBS_OBJECT_FLOW, MLX5_IB_METHOD_CREATE_FLOW, MLX5_IB_ATTR_CREATE_FLOW_FLAGS, drop },
+	{ MLX5_IB_OBJECT_FLOW_MATCHER, MLX5_IB_METHOD_FLOW_MATCHER_CREATE,
+	  MLX5_IB_ATTR_FLOW_MATCHER_MATCH_MASK, match_params },
 	{ COMMAND(GET_CONTEXT), ID(UHW_IN), context },
 	{ COMMAND(QUERY_PORT), ID(CORE_IN), query_port },
 	{ COMMAND(REG_MR), ID(CORE_IN), reg_mr },
@@ -489,6 +509,13 @@ static const struct { uint32_t object, method; uint16_t id; } left_out[] = {
 	{ UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE, ID(CREATE_SRQ_XRCD_HANDLE) },
 	{ UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE, ID(CREATE_SRQ_CQ_HANDLE) },
 	{ UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE, ID(CREATE_SRQ_MAX_NUM_TAGS) },
+	{ UVERBS_OBJECT_FLOW, MLX5_IB_METHOD_CREATE_FLOW, MLX5_IB_ATTR_CREATE_FLOW_DEST_QP },
+	{ UVERBS_OBJECT_FLOW, MLX5_IB_METHOD_CREATE_FLOW,
+	  MLX5_IB_ATTR_CREATE_FLOW_ARR_FLOW_ACTIONS },
+	{ UVERBS_OBJECT_FLOW, MLX5_IB_METHOD_CREATE_FLOW,
+	  MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX },
+	{ MLX5_IB_OBJECT_FLOW_MATCHER, MLX5_IB_METHOD_FLOW_MATCHER_CREATE,
+	  MLX5_IB_ATTR_FLOW_MATCHER_FT_TYPE },
 };
 
 bool uv_is_left_out(const struct uv_method *method, uint16_t id)
@@ -521,6 +548,8 @@ static const struct beginning having_all[] = {
 	{ EX_COMMAND(CREATE_RWQ_IND_TBL) }, METHOD(DM, DM_ALLOC), METHOD(MR, DM_MR_REG),
 	{ COMMAND(ALLOC_MW) }, METHOD(COUNTERS, COUNTERS_CREATE), { COMMAND(OPEN_XRCD) },
 	{ COMMAND(CREATE_XSRQ) }, { COMMAND(CREATE_QP) }, { EX_COMMAND(CREATE_FLOW) },
+	{ MLX5_IB_OBJECT_FLOW_MATCHER, MLX5_IB_METHOD_FLOW_MATCHER_CREATE },
+	{ UVERBS_OBJECT_FLOW, MLX5_IB_METHOD_CREATE_FLOW },
 };
 #define COUNT(array)	(sizeof array / sizeof *array)
 

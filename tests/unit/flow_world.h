@@ -22,7 +22,7 @@ struct flow_rig {
 	struct qp_ask qp;
 };
 
-static inline struct flow_rig flow_rig_on(struct uv_world w)
+static inline struct flow_rig flow_rig_of(struct uv_world w, uint64_t type)
 {
 	struct flow_rig r = { .w = w };
 	struct cq_ask cq = cq_ask_new(&r.w);
@@ -31,14 +31,14 @@ static inline struct flow_rig flow_rig_on(struct uv_world w)
 	r.pd = pd_alloc(&r.w);
 	r.cq = cq.handle;
 	r.qp = qp_ask_new(&r.w, r.pd, r.cq);
-	r.qp.type = IB_UVERBS_QPT_UD;
+	r.qp.type = type;
 	CHECK_INT(qp_make(&r.w, &r.qp), 0);
 	return r;
 }
 
 static inline struct flow_rig flow_rig_new(void)
 {
-	return flow_rig_on(uv_world_new());
+	return flow_rig_of(uv_world_new(), IB_UVERBS_QPT_RAW_PACKET);
 }
 
 /* The core structure and the specs behind it. */

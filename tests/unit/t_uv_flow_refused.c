@@ -486,6 +486,17 @@ Test(uv_flow_refused, some_driver_data_does_not_matter)
 
 /* --- QPs --- */
 
+Test(uv_flow_refused, rules_are_for_datagrams_too)
+{
+	struct flow_rig r = flow_rig_of(uv_world_new(), IB_UVERBS_QPT_UD);
+	struct flow_ask ask;
+
+	flow_ask_begin(&ask, &r);
+	CHECK_INT(flow_made(&r, &ask)->qp->qpn, r.qp.qpn);
+	CHECK_REFUSED(qp_free(&r.w, r.qp.handle), -EBUSY, WHY_CMD_BUSY);
+	uv_world_end(&r.w);
+}
+
 Test(uv_flow_refused, rules_are_not_for_connected_qps)
 {
 	static const uint64_t types[] = { IB_UVERBS_QPT_RC, IB_UVERBS_QPT_UC };
@@ -592,7 +603,7 @@ Test(uv_flow_refused, an_infiniband_port_steers_nothing)
 
 	CHECK_INT(context_get(&w, &request, sizeof request, &reply), 0);
 	CHECK_INT(uar_alloc(&w, 0, &uar), 0);
-	r = flow_rig_on(w);
+	r = flow_rig_of(w, IB_UVERBS_QPT_UD);
 	flow_ask_begin(&ask, &r);
 	CHECK_REFUSED(flow_make(&r, &ask), -ENXIO, WHY_CMD_UNSUPPORTED);
 	CHECK_INT(cap_flags(&r.w) >> 29 & 1, 0);
