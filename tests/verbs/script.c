@@ -18,7 +18,7 @@
 
 struct script script;
 
-static struct ib_uverbs_attr *attr_find(struct ib_uverbs_ioctl_hdr *header, unsigned id)
+struct ib_uverbs_attr *script_attr(struct ib_uverbs_ioctl_hdr *header, unsigned id)
 {
 	for (unsigned i = 0; i < header->num_attrs; i++)
 		if (header->attrs[i].attr_id == id)
@@ -28,14 +28,14 @@ static struct ib_uverbs_attr *attr_find(struct ib_uverbs_ioctl_hdr *header, unsi
 
 void *script_memory(struct ib_uverbs_ioctl_hdr *header, unsigned id)
 {
-	struct ib_uverbs_attr *attr = attr_find(header, id);
+	struct ib_uverbs_attr *attr = script_attr(header, id);
 
 	return attr ? (void *)(uintptr_t)attr->data : NULL;
 }
 
 uint64_t script_value(struct ib_uverbs_ioctl_hdr *header, unsigned id)
 {
-	struct ib_uverbs_attr *attr = attr_find(header, id);
+	struct ib_uverbs_attr *attr = script_attr(header, id);
 
 	return attr ? attr->data : 0;
 }
@@ -69,6 +69,7 @@ static void answer_context(struct ib_uverbs_ioctl_hdr *header)
 	answer->max_srq_recv_wr = 32767;
 	answer->num_ports = 1;
 	answer->cqe_version = 1;
+	answer->eth_min_inline = script.eth_inline_mode;
 }
 
 static void answer_port(struct ib_uverbs_ioctl_hdr *header)
@@ -82,7 +83,7 @@ static void answer_port(struct ib_uverbs_ioctl_hdr *header)
 
 static void answer_event_file(struct ib_uverbs_ioctl_hdr *header)
 {
-	attr_find(header, UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE)->data =
+	script_attr(header, UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE)->data =
 		(uint64_t)open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
@@ -117,6 +118,17 @@ static void answer_srq(struct ib_uverbs_ioctl_hdr *header)
 	put(header, UVERBS_ATTR_CREATE_SRQ_RESP_SRQ_NUM, answer->srqn);
 }
 
+static void answer_device(struct ib_uverbs_ioctl_hdr *header)
+{
+	struct ib_uverbs_ex_query_device_resp *answer =
+		script_memory(header, UVERBS_ATTR_CORE_OUT);
+	struct mlx5_ib_query_device_resp *driver = script_memory(header, UVERBS_ATTR_UHW_OUT);
+
+	answer->base.device_cap_flags = script.device_caps;
+	driver->tso_caps.max_tso = script.tso_bytes_max;
+	driver->tso_caps.supported_qpts = script.tso_bytes_max ? 1 << IBV_QPT_RAW_PACKET : 0;
+}
+
 static void answer_write(struct ib_uverbs_ioctl_hdr *header)
 {
 	const struct ib_uverbs_resize_cq *resize;
@@ -128,6 +140,8 @@ static void answer_write(struct ib_uverbs_ioctl_hdr *header)
 		resized = script_memory(header, UVERBS_ATTR_CORE_OUT);
 		resized->cqe = resize->cqe;
 	}
+	if (command == (0x80000000 | IB_USER_VERBS_EX_CMD_QUERY_DEVICE))
+		answer_device(header);
 	if (script.on_write)
 		script.on_write(command);
 }
@@ -338,15 +352,20 @@ struct vb_qp *script_qp(const struct script_qp *want)
 			 .max_send_sge = want->sges, .max_recv_sge = want->sges,
 			 .max_inline_data = want->inline_bytes },
 	};
+	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = want->port };
 	struct ibv_qp *qp;
 
 	if (want->ops) {
 		attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 		attr.send_ops_flags = want->ops;
 	}
+	if (want->tso_header) {
+		attr.comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
+		attr.max_tso_header = want->tso_header;
+	}
 	qp = ibv_create_qp_ex(want->pd->context, &attr);
 	cr_assert(qp, "ibv_create_qp_ex: errno %d", errno);
-	script_state(vb_qp_of(qp), IBV_QPS_INIT);
+	cr_assert_eq(ibv_modify_qp(qp, &init, IBV_QP_STATE | (want->port ? IBV_QP_PORT : 0)), 0);
 	script_state(vb_qp_of(qp), IBV_QPS_RTR);
 	script_state(vb_qp_of(qp), IBV_QPS_RTS);
 	return vb_qp_of(qp);

@@ -18,6 +18,7 @@
 #define SCRIPT_BF_BYTES		512u	/* a register's two buffers */
 
 struct ib_uverbs_ioctl_hdr;
+struct ib_uverbs_attr;
 
 struct script_command { uint16_t object, method; uint64_t write_command; };
 
@@ -32,6 +33,8 @@ extern struct script {
 	void (*on_rang)(void);
 	void (*on_idle)(void);
 	uint8_t link_layer, port_flags;		/* of every port, IBV_LINK_LAYER_*, IBV_QPF_* */
+	uint8_t eth_inline_mode;		/* enum mlx5_user_inline_mode */
+	uint32_t device_caps, tso_bytes_max;	/* IBV_DEVICE_*; 0: frames are not cut up */
 	/* Called with each INVOKE_WRITE, before it is answered. */
 	void (*on_write)(uint64_t command);
 	/* Called with each command that succeeds, after it is answered: looks, may answer more. */
@@ -46,7 +49,8 @@ extern struct script {
 /* The context of the only device; the library is asked as a program would. */
 struct ibv_context *script_open(void);
 
-/* An attribute of a command: the memory that it tells of, or its value; NULL or 0: not there. */
+/* An attribute of a command, or the memory that it tells of, or its value; NULL or 0: not there. */
+struct ib_uverbs_attr *script_attr(struct ib_uverbs_ioctl_hdr *header, unsigned id);
 void *script_memory(struct ib_uverbs_ioctl_hdr *header, unsigned id);
 uint64_t script_value(struct ib_uverbs_ioctl_hdr *header, unsigned id);
 bool script_is(const struct ib_uverbs_ioctl_hdr *header, uint16_t object, uint16_t method);
@@ -67,6 +71,8 @@ struct script_qp {
 	struct ibv_cq *send_cq, *recv_cq;
 	struct ibv_srq *srq;
 	uint32_t depth, sges, inline_bytes;
+	uint16_t tso_header;		/* raw packets, 0: not asked for */
+	uint8_t port;			/* told on the way to INIT, unless 0 */
 	uint64_t ops;			/* IBV_QP_EX_WITH_*, 0: none */
 	bool signals_all;
 };
