@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <rdma/mlx5-abi.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "verbs/event.h"
@@ -22,19 +23,34 @@ static int hash_fill(const struct ibv_rx_hash_conf *conf, struct mlx5_ib_create_
 	return 0;
 }
 
-static int hash_qp_begin(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
+/* The queues of the table receive, so it can't.  Whether it may send is for the device to say. */
+static bool has_receives(const struct ibv_qp_init_attr_ex *attr)
+{
+	return attr->cap.max_recv_wr || attr->cap.max_recv_sge || attr->recv_cq || attr->srq;
+}
+
+static int attr_check(const struct ibv_qp_init_attr_ex *attr)
 {
 	enum { BOTH = IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH };
-	struct mlx5_ib_create_qp_rss driver = { 0 };
-	int error;
 
-	if ((attr->comp_mask & BOTH) != BOTH || attr->send_cq || attr->recv_cq || attr->srq)
+	if ((attr->comp_mask & BOTH) != BOTH || !attr->rwq_ind_tbl || has_receives(attr) ||
+	    attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		return EINVAL;
-	error = hash_fill(&attr->rx_hash_conf, &driver);
+	return attr->cap.max_send_wr && !attr->send_cq ? EINVAL : 0;
+}
+
+static int hash_qp_begin(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr, uint32_t flags)
+{
+	struct mlx5_ib_create_qp_rss driver = { .flags = flags };
+	int error = attr_check(attr);
+
+	if (!error)
+		error = hash_fill(&attr->rx_hash_conf, &driver);
 	return error ? error : vb_qp_command(qp, attr, &driver, sizeof driver);
 }
 
-struct ibv_qp *vb_create_hash_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+struct ibv_qp *vb_create_hash_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
+				 uint32_t flags)
 {
 	struct vb_qp *qp = calloc(1, sizeof *qp);
 	struct ibv_qp *base;
@@ -48,9 +64,10 @@ struct ibv_qp *vb_create_hash_qp(struct ibv_context *context, struct ibv_qp_init
 	base->pd = attr->pd;
 	base->qp_type = attr->qp_type;
 	qp->type = attr->qp_type;
+	qp->only_spreads = true;
 	qp->context = vb_context_of(context);
 	vb_event_state_begin(&base->mutex, &base->cond);
-	error = hash_qp_begin(qp, attr);
+	error = hash_qp_begin(qp, attr, flags);
 	if (!error)
 		return base;
 	vb_event_state_end(&base->mutex, &base->cond);

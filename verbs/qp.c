@@ -143,6 +143,9 @@ static void put_handles(struct cmd *cmd, const struct ibv_qp_init_attr_ex *attr)
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE) {
 		cmd_object(cmd, UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE,
 			   (uint32_t)attr->rwq_ind_tbl->ind_tbl_handle);
+		if (attr->cap.max_send_wr)
+			cmd_object(cmd, UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE,
+				   attr->send_cq->handle);
 		return;
 	}
 	if (attr->send_cq)
@@ -377,7 +380,7 @@ struct ibv_qp *vb_qp_create(struct ibv_context *context, struct ibv_qp_init_attr
 	int error = attr_check(attr);
 
 	if (!error && attr->comp_mask & (IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH))
-		return vb_create_hash_qp(context, attr);
+		return vb_create_hash_qp(context, attr, extra ? extra->flags : 0);
 	if (!error) {
 		qp = qp_new(context, attr, extra);
 		error = qp ? qp_begin(qp, attr, extra) : ENOMEM;

@@ -26,6 +26,7 @@ int vb_qp_command(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr, cons
 /* Takes what is left of @qp out of its CQs. */
 void vb_qp_clean(struct vb_qp *qp);
 
-/* A QP that only spreads packets over an indirection table. */
-struct ibv_qp *vb_create_hash_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+/* A QP that only spreads packets over an indirection table; @flags: MLX5_QP_FLAG_*. */
+struct ibv_qp *vb_create_hash_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
+				 uint32_t flags);
 #endif

@@ -158,6 +158,8 @@ VB_EXPORT int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int a
 
 	if (!vb_is_ours(base->context))
 		return FOREIGN(ibv_modify_qp, base, attr, attr_mask);
+	if (vb_qp_of(base)->only_spreads)
+		return EOPNOTSUPP;
 	error = modify_command(base, attr, (uint32_t)attr_mask);
 	if (!error && attr_mask & IBV_QP_STATE)
 		state_change(vb_qp_of(base), attr->qp_state);
@@ -238,7 +240,7 @@ VB_EXPORT int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int at
 
 	if (!vb_is_ours(base->context))
 		return FOREIGN(ibv_query_qp, base, attr, attr_mask, init);
-	if (attr_mask & ~(IBV_QP_RATE_LIMIT - 1))
+	if (qp->only_spreads || attr_mask & ~(IBV_QP_RATE_LIMIT - 1))
 		return EOPNOTSUPP;
 	error = query_command(base, (uint32_t)attr_mask, &answer);
 	if (error)

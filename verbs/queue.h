@@ -93,6 +93,7 @@ struct vb_qp {
 	uint8_t fence;			/* of the next WQE, after a LOCAL_INV or a bind */
 	bool signals_all;
 	bool is_listed;			/* its queue has a user index */
+	bool only_spreads;		/* packets over a table: it has no rings and no state */
 	enum ibv_qp_type type;
 	enum vb_dc dc;
 	struct vb_pd *pd;
