@@ -78,6 +78,10 @@ struct vb_context {
 		uint32_t num_dyn_bfregs, flow_action_flags;
 	} limits;
 	struct ibv_device_attr_ex attr;		/* as of opening */
+	struct {		/* the driver's part of them, that a verb has no member for */
+		uint32_t stride_bytes_log_min, stride_bytes_log_max, strides_log_min,
+			strides_log_max;
+	} caps;
 	_Atomic uint8_t port_kind[256];		/* by port number, see ah.c; 0: not asked yet */
 	struct vb_uar arm_uar, uar[VB_UARS];
 	struct vb_register reg[2 * VB_UARS];

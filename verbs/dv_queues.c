@@ -174,14 +174,43 @@ VB_EXPORT struct mlx5dv_qp_ex *vb_dv_qp_ex(struct ibv_qp_ex *ex)
 
 /* --- receive queues and device memory --- */
 
-/* No device of ours receives in strides. */
+static bool is_within(uint32_t value, uint32_t least, uint32_t most)
+{
+	return value >= least && value <= most;
+}
+
+/* A device that receives in no strides has none between its least and its most. */
+static int strides_translate(const struct vb_context *c, const struct mlx5dv_wq_init_attr *dv,
+			     struct vb_strides *out)
+{
+	const struct mlx5dv_striding_rq_init_attr *a = &dv->striding_rq_attrs;
+	bool has_strides = c->caps.stride_bytes_log_max && c->caps.strides_log_max < 32;
+
+	if (dv->comp_mask != MLX5DV_WQ_INIT_ATTR_MASK_STRIDING_RQ || !has_strides ||
+	    !is_within(a->single_stride_log_num_of_bytes, c->caps.stride_bytes_log_min,
+		       c->caps.stride_bytes_log_max) ||
+	    !is_within(a->single_wqe_log_num_of_strides, c->caps.strides_log_min,
+		       c->caps.strides_log_max))
+		return EINVAL;
+	*out = (struct vb_strides){ .bytes_log = a->single_stride_log_num_of_bytes,
+				    .count_log = a->single_wqe_log_num_of_strides,
+				    .shifts_two_bytes = a->two_byte_shift_en };
+	return 0;
+}
+
 VB_EXPORT struct ibv_wq *vb_dv_create_wq(struct ibv_context *context,
 					 struct ibv_wq_init_attr *attr,
 					 const struct mlx5dv_wq_init_attr *dv)
 {
+	struct vb_strides strides;
+	int error;
+
 	if (!dv || !dv->comp_mask)
 		return vb_create_wq(context, attr);
-	errno = EINVAL;
+	error = strides_translate(vb_context_of(context), dv, &strides);
+	if (!error)
+		return vb_wq_create(context, attr, &strides);
+	errno = error;
 	return NULL;
 }
 

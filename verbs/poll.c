@@ -78,6 +78,30 @@ static uint64_t take_ring(struct vb_cq *cq, struct vb_ring *r)
 	return r->wr_id[cq->current_at];
 }
 
+/* Several packets may be in one receive, which is done when its last stride is. */
+static uint64_t take_strides(struct vb_cq *cq, struct vb_wq *wq)
+{
+	enum { USED_BIT = 16, USED_MASK = 0x7fff };
+	uint32_t at = mlx5_cqe_wqe_id(now(cq)) & (wq->ring.entries - 1);
+
+	if (cq->cq.status != IBV_WC_SUCCESS) {
+		wq->strides_used = 0;
+		return take_ring(cq, &wq->ring);
+	}
+	wq->strides_used += mlx5_cqe_byte_count(now(cq)) >> USED_BIT & USED_MASK;
+	if (wq->strides_used >= wq->strides) {
+		wq->strides_used = 0;
+		take_ring(cq, &wq->ring);
+	}
+	cq->current_at = at;
+	return wq->ring.wr_id[at];
+}
+
+static uint64_t take_work(struct vb_cq *cq, struct vb_wq *wq)
+{
+	return wq->strides ? take_strides(cq, wq) : take_ring(cq, &wq->ring);
+}
+
 static uint64_t take_shared(struct vb_cq *cq, struct vb_srq *srq)
 {
 	cq->current_at = mlx5_cqe_wqe_counter(now(cq)) & (srq->ring.entries - 1);
@@ -93,11 +117,11 @@ static uint64_t take_receive(struct vb_cq *cq, struct vb_queue *queue)
 	struct vb_ring *ring;
 	uint64_t wr_id;
 
+	if (queue->kind == VB_WQ)
+		return take_work(cq, VB_CONTAINER(queue, struct vb_wq, queue));
 	if (queue->kind == VB_QP) {
 		srq = VB_CONTAINER(queue, struct vb_qp, queue)->srq;
 		ring = &VB_CONTAINER(queue, struct vb_qp, queue)->rq;
-	} else if (queue->kind == VB_WQ) {
-		ring = &VB_CONTAINER(queue, struct vb_wq, queue)->ring;
 	} else {
 		srq = vb_srq_of_queue(queue);
 		ring = &srq->ring;

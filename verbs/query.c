@@ -147,29 +147,38 @@ int vb_driver_attributes(struct ibv_context *context, struct mlx5_ib_query_devic
 	return attributes_command(context, &answer, out);
 }
 
-static int attributes_ask(struct ibv_context *context, struct ibv_device_attr_ex *out)
+static int attributes_ask(struct ibv_context *context, struct ibv_device_attr_ex *out,
+			  struct mlx5_ib_query_device_resp *driver)
 {
 	struct ib_uverbs_ex_query_device_resp answer = { 0 };
-	struct mlx5_ib_query_device_resp driver = { 0 };
-	int error = attributes_command(context, &answer, &driver);
+	int error = attributes_command(context, &answer, driver);
 
 	if (error)
 		return error;
 	memset(out, 0, sizeof *out);
 	base_attributes(&answer.base, &out->orig_attr);
 	extended_attributes(&answer, out);
-	driver_attributes(&driver, out);
+	driver_attributes(driver, out);
 	return 0;
 }
 
 int vb_device_attributes(struct vb_context *c)
 {
-	return attributes_ask(&c->base.context, &c->attr);
+	struct mlx5_ib_query_device_resp driver = { 0 };
+	const struct mlx5_ib_striding_rq_caps *strides = &driver.striding_rq_caps;
+	int error = attributes_ask(&c->base.context, &c->attr, &driver);
+
+	c->caps.stride_bytes_log_min = strides->min_single_stride_log_num_of_bytes;
+	c->caps.stride_bytes_log_max = strides->max_single_stride_log_num_of_bytes;
+	c->caps.strides_log_min = strides->min_single_wqe_log_num_of_strides;
+	c->caps.strides_log_max = strides->max_single_wqe_log_num_of_strides;
+	return error;
 }
 
 int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 		       struct ibv_device_attr_ex *attr, size_t attr_bytes)
 {
+	struct mlx5_ib_query_device_resp driver = { 0 };
 	struct ibv_device_attr_ex whole;
 	int error;
 
@@ -177,7 +186,7 @@ int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
 		return EINVAL;
 	if (attr_bytes < offsetof(struct ibv_device_attr_ex, comp_mask) + sizeof attr->comp_mask)
 		return EINVAL;
-	error = attributes_ask(context, &whole);
+	error = attributes_ask(context, &whole, &driver);
 	if (error)
 		return error;
 	memcpy(attr, &whole, attr_bytes < sizeof whole ? attr_bytes : sizeof whole);
@@ -188,12 +197,13 @@ int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
 
 VB_EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
+	struct mlx5_ib_query_device_resp driver = { 0 };
 	struct ibv_device_attr_ex whole;
 	int error;
 
 	if (!vb_is_ours(context))
 		return FOREIGN(ibv_query_device, context, attr);
-	error = attributes_ask(context, &whole);
+	error = attributes_ask(context, &whole, &driver);
 	if (!error)
 		*attr = whole.orig_attr;
 	return error;

@@ -23,6 +23,7 @@ struct vb_ring {
 	uint32_t entry_shift;		/* log2 of an entry's bytes */
 	uint32_t max_post;		/* WQEs that may be outstanding */
 	uint32_t max_sge;
+	uint32_t list_at;		/* units of a receive before its list */
 	uint32_t head;			/* requests posted so far; modulo 2^32 */
 	uint32_t produced;		/* entries filled so far; send queues only */
 	_Atomic uint32_t tail;		/* requests completed so far */

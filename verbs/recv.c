@@ -58,8 +58,8 @@ static int put_receive(struct vb_ring *r, const struct ibv_recv_wr *wr)
 		return ENOMEM;
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > r->max_sge)
 		return EINVAL;
-	put_list(r->at + ((size_t)at << r->entry_shift),
-		 (1u << r->entry_shift) / MLX5_UNIT_BYTES, wr);
+	put_list(r->at + ((size_t)at << r->entry_shift) + r->list_at * MLX5_UNIT_BYTES,
+		 r->max_sge, wr);
 	r->wr_id[at] = wr->wr_id;
 	r->head++;
 	return 0;

@@ -24,7 +24,8 @@
 static int size_ring(const struct vb_context *c, struct vb_ring *r,
 		     const struct ibv_wq_init_attr *attr)
 {
-	uint64_t bytes = (uint64_t)MLX5_UNIT_BYTES * (attr->max_sge ? attr->max_sge : 1);
+	uint64_t bytes = (uint64_t)MLX5_UNIT_BYTES *
+			 ((attr->max_sge ? attr->max_sge : 1) + (uint64_t)r->list_at);
 
 	if (!attr->max_wr || attr->max_wr > c->limits.max_recv_wr ||
 	    bytes > c->limits.max_rq_desc_bytes)
@@ -34,7 +35,7 @@ static int size_ring(const struct vb_context *c, struct vb_ring *r,
 	while (r->entries << r->entry_shift < RING_BYTES_MIN)
 		r->entries *= 2;
 	r->max_post = r->entries;
-	r->max_sge = (1u << r->entry_shift) / MLX5_UNIT_BYTES;
+	r->max_sge = (1u << r->entry_shift) / MLX5_UNIT_BYTES - r->list_at;
 	return 0;
 }
 
@@ -73,14 +74,29 @@ static int memory_alloc(struct vb_wq *wq, const struct ibv_wq_init_attr *attr)
 	return wq->record ? 0 : ENOMEM;
 }
 
-static int create_command(struct vb_wq *wq, struct ibv_wq_init_attr *attr)
+static struct mlx5_ib_create_wq driver_part(const struct vb_wq *wq,
+					    const struct vb_strides *strides)
 {
-	struct ibv_context *context = wq->wq.context;
-	const struct mlx5_ib_create_wq ask = {
+	struct mlx5_ib_create_wq ask = {
 		.buf_addr = (uintptr_t)wq->buf.at, .db_addr = (uintptr_t)wq->record,
 		.rq_wqe_count = wq->ring.entries, .rq_wqe_shift = wq->ring.entry_shift,
 		.user_index = wq->queue.user_index,
 	};
+
+	if (!strides)
+		return ask;
+	ask.comp_mask = MLX5_IB_CREATE_WQ_STRIDING_RQ;
+	ask.single_stride_log_num_of_bytes = strides->bytes_log;
+	ask.single_wqe_log_num_of_strides = strides->count_log;
+	ask.two_byte_shift_en = strides->shifts_two_bytes;
+	return ask;
+}
+
+static int create_command(struct vb_wq *wq, struct ibv_wq_init_attr *attr,
+			  const struct vb_strides *strides)
+{
+	struct ibv_context *context = wq->wq.context;
+	const struct mlx5_ib_create_wq ask = driver_part(wq, strides);
 	struct mlx5_ib_create_wq_resp answer = { 0 };
 	struct cmd cmd = cmd_new(UVERBS_OBJECT_WQ, UVERBS_METHOD_WQ_CREATE);
 	unsigned at = cmd_object(&cmd, UVERBS_ATTR_CREATE_WQ_HANDLE, 0);
@@ -104,12 +120,16 @@ static int create_command(struct vb_wq *wq, struct ibv_wq_init_attr *attr)
 	return error;
 }
 
-static int wq_begin(struct vb_wq *wq, struct ibv_wq_init_attr *attr)
+static int wq_begin(struct vb_wq *wq, struct ibv_wq_init_attr *attr,
+		    const struct vb_strides *strides)
 {
 	struct vb_context *c = vb_context_of(wq->wq.context);
 	struct vb_td *td = vb_td_of(attr->pd);
-	int error = memory_alloc(wq, attr);
+	int error;
 
+	wq->ring.list_at = strides ? sizeof(struct mlx5_srq_next) / MLX5_UNIT_BYTES : 0;
+	wq->strides = strides ? 1u << strides->count_log : 0;
+	error = memory_alloc(wq, attr);
 	vb_parent_hold(attr->pd);
 	wq->ring.lock.is_unneeded = td && !td->is_shared;
 	wq->queue.kind = VB_WQ;
@@ -117,13 +137,14 @@ static int wq_begin(struct vb_wq *wq, struct ibv_wq_init_attr *attr)
 		error = vb_queue_add(c, &wq->queue);
 	if (error)
 		return error;
-	error = create_command(wq, attr);
+	error = create_command(wq, attr, strides);
 	if (error)
 		vb_queue_remove(c, &wq->queue);
 	return error;
 }
 
-struct ibv_wq *vb_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *wq_init_attr)
+struct ibv_wq *vb_wq_create(struct ibv_context *context, struct ibv_wq_init_attr *wq_init_attr,
+			    const struct vb_strides *strides)
 {
 	int error = attributes_check(wq_init_attr);
 	struct vb_wq *wq = error ? NULL : calloc(1, sizeof *wq);
@@ -140,13 +161,18 @@ struct ibv_wq *vb_create_wq(struct ibv_context *context, struct ibv_wq_init_attr
 		.state = IBV_WQS_RESET,
 		.post_recv = vb_post_wq_recv,
 	};
-	error = wq_begin(wq, wq_init_attr);
+	error = wq_begin(wq, wq_init_attr, strides);
 	if (!error)
 		return &wq->wq;
 	memory_free(wq);
 	free(wq);
 	errno = error;
 	return NULL;
+}
+
+struct ibv_wq *vb_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *wq_init_attr)
+{
+	return vb_wq_create(context, wq_init_attr, NULL);
 }
 
 /* --- changing --- */
@@ -166,6 +192,7 @@ static void start_over(struct vb_wq *wq)
 	forget_completions(wq);
 	vb_lock(&wq->ring.lock);
 	vb_ring_reset(&wq->ring);
+	wq->strides_used = 0;
 	wq->record[0] = wq->record[1] = 0;
 	vb_unlock(&wq->ring.lock);
 }
