@@ -172,6 +172,13 @@ static int port_kind(struct ibv_context *context, uint8_t port_num, uint8_t *out
 	return 0;
 }
 
+bool vb_port_is_ethernet(struct ibv_context *context, uint8_t port_num)
+{
+	uint8_t kind;
+
+	return !port_kind(context, port_num, &kind) && kind & PORT_IS_ETHERNET;
+}
+
 static int ah_fill(struct vb_ah *ah, const struct ibv_ah_attr *attr)
 {
 	uint8_t kind;

@@ -23,4 +23,6 @@ static inline struct vb_ah *vb_ah_of(const struct ibv_ah *ah)
 /* --- ah.c --- */
 /* The MAC address that the device's kernel finds behind @attr's GID.  0 or an errno. */
 int vb_ask_mac(struct ibv_pd *pd, const struct ibv_ah_attr *attr, uint8_t mac_out[6]);
+/* False, too, if there is no such port. */
+bool vb_port_is_ethernet(struct ibv_context *context, uint8_t port_num);
 #endif

@@ -217,13 +217,27 @@ static inline uint32_t byte_len_now(const struct vb_cq *cq)
 	return mlx5_cqe_byte_count(now(cq));
 }
 
-/* IP_CSUM_OK is for queues whose completions were checked as IPv4. */
-static bool checksums_are_good(const struct mlx5_cqe *e)
+static bool has_checksums(const struct vb_queue *queue)
+{
+	switch (queue->kind) {
+	case VB_QP:
+		return VB_CONTAINER(queue, struct vb_qp, queue)->eth.has_checksums;
+	case VB_WQ:
+		return VB_CONTAINER(queue, struct vb_wq, queue)->has_checksums;
+	case VB_SRQ:
+		break;
+	}
+	return false;
+}
+
+/* Of frames only, and of those that are IPv4. */
+static bool checksums_are_good(const struct vb_cq *cq)
 {
 	enum { L3_OK = 2, L4_OK = 4, L3_IS_IPV4 = 2 };
-	uint32_t ok = mlx5_cqe_checks_ok(e);
+	uint32_t ok = mlx5_cqe_checks_ok(now(cq));
 
-	return ok & L3_OK && ok & L4_OK && mlx5_cqe_l3_type(e) == L3_IS_IPV4;
+	return ok & L3_OK && ok & L4_OK && mlx5_cqe_l3_type(now(cq)) == L3_IS_IPV4 &&
+	       has_checksums(cq->current_queue);
 }
 
 static inline unsigned wc_flags_now(const struct vb_cq *cq)
@@ -246,7 +260,7 @@ static inline unsigned wc_flags_now(const struct vb_cq *cq)
 	}
 	if (mlx5_cqe_grh(e))
 		flags |= IBV_WC_GRH;
-	if (cq->current_queue->kind != VB_SRQ && checksums_are_good(e))
+	if (checksums_are_good(cq))
 		flags |= IBV_WC_IP_CSUM_OK;
 	return flags;
 }

@@ -77,6 +77,7 @@ static uint32_t overhead_bytes(enum ibv_qp_type type, uint64_t ops)
 /* EINVAL: no WQE can be that long, or no ring. */
 static int send_size(struct vb_qp *qp, const struct ibv_qp_cap *cap, uint64_t ops)
 {
+	uint32_t header = align_up(qp->eth.tso_header_max, MLX5_UNIT_BYTES);
 	uint32_t overhead = overhead_bytes(qp->type, ops), wqe, with_inline = 0;
 	uint32_t limit = qp->context->limits.max_sq_desc_bytes;
 	uint64_t ring;
@@ -85,7 +86,7 @@ static int send_size(struct vb_qp *qp, const struct ibv_qp_cap *cap, uint64_t op
 		return 0;
 	if (cap->max_send_sge > limit || cap->max_inline_data > limit)
 		return EINVAL;
-	wqe = overhead + cap->max_send_sge * (uint32_t)sizeof(struct mlx5_data);
+	wqe = overhead + header + cap->max_send_sge * (uint32_t)sizeof(struct mlx5_data);
 	if (cap->max_inline_data)
 		with_inline = overhead + align_up(MLX5_INLINE_HEADER_BYTES + cap->max_inline_data,
 						  MLX5_UNIT_BYTES);
@@ -210,13 +211,13 @@ static int rings_alloc(struct vb_qp *qp)
 	size_t rq_bytes = (size_t)qp->rq.entries << qp->rq.entry_shift;
 	size_t sq_bytes = (size_t)qp->sq.entries << qp->sq.entry_shift;
 	bool is_apart = qp->type == IBV_QPT_RAW_PACKET;
+	size_t bytes = rq_bytes + (is_apart ? 0 : sq_bytes);
 	int error = vb_ring_alloc(&qp->sq, true);
 
 	if (!error)
 		error = vb_ring_alloc(&qp->rq, false);
-	if (!error && rq_bytes + sq_bytes)
-		error = vb_buf_alloc(&qp->buf, qp->context, &qp->pd->pd,
-				     rq_bytes + (is_apart ? 0 : sq_bytes), VB_RESOURCE_QP);
+	if (!error && bytes)
+		error = vb_buf_alloc(&qp->buf, qp->context, &qp->pd->pd, bytes, VB_RESOURCE_QP);
 	if (!error && is_apart && sq_bytes)
 		error = vb_buf_alloc(&qp->sq_buf, qp->context, &qp->pd->pd, sq_bytes,
 				     VB_RESOURCE_QP);
@@ -234,6 +235,8 @@ static int sizes(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 		       vb_build_ops_of(qp->type);
 	int error = 0;
 
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER)
+		qp->eth.tso_header_max = attr->max_tso_header;
 	if (has_sends(qp))
 		error = send_size(qp, &attr->cap, ops);
 	if (!error && has_receives(qp, attr))
@@ -349,6 +352,22 @@ static struct vb_qp *qp_new(struct ibv_context *context, const struct ibv_qp_ini
 	return qp;
 }
 
+#define CREATE_FLAGS (IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_SCATTER_FCS | \
+		      IBV_QP_CREATE_CVLAN_STRIPPING | IBV_QP_CREATE_SOURCE_QPN | \
+		      IBV_QP_CREATE_PCI_WRITE_END_PADDING)
+
+/* A queue under IPoIB's number writes another kind of WQE, which no Ethernet device takes. */
+static int create_flags_check(const struct ibv_qp_init_attr_ex *attr)
+{
+	uint32_t flags = attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ? attr->create_flags : 0;
+
+	if (flags & ~(uint32_t)CREATE_FLAGS)
+		return EINVAL;
+	if (!(flags & IBV_QP_CREATE_SOURCE_QPN))
+		return 0;
+	return attr->qp_type == IBV_QPT_UD ? EOPNOTSUPP : EINVAL;
+}
+
 /* What is known to be wrong before the device is asked. */
 static int attr_check(const struct ibv_qp_init_attr_ex *attr)
 {
@@ -359,9 +378,10 @@ static int attr_check(const struct ibv_qp_init_attr_ex *attr)
 		return EINVAL;
 	if (attr->qp_type == IBV_QPT_XRC_RECV ? !has_domain : !has_pd)
 		return EINVAL;
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER && attr->max_tso_header)
-		return EOPNOTSUPP;	/* no device of ours segments */
-	return 0;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER &&
+	    attr->qp_type != IBV_QPT_RAW_PACKET)
+		return EINVAL;
+	return create_flags_check(attr);
 }
 
 static void caps_tell(const struct vb_qp *qp, struct ibv_qp_cap *cap)

@@ -11,6 +11,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 #include <string.h>
+#include "verbs/ah.h"
 #include "verbs/cmd.h"
 #include "verbs/foreign.h"
 #include "verbs/ops.h"
@@ -152,6 +153,19 @@ static void state_change(struct vb_qp *qp, enum ibv_qp_state state)
 	vb_unlock(&qp->sq.lock);
 }
 
+/* What the port does to frames, once it is known which one it is. */
+static void eth_take(struct vb_qp *qp, uint8_t port_num)
+{
+	const struct ibv_device_attr_ex *device = &qp->context->attr;
+
+	if (qp->type != IBV_QPT_RAW_PACKET ||
+	    !vb_port_is_ethernet(&qp->context->base.context, port_num))
+		return;
+	qp->eth.has_checksums = device->orig_attr.device_cap_flags & IBV_DEVICE_RAW_IP_CSUM;
+	if (ibv_is_qpt_supported(device->tso_caps.supported_qpts, IBV_QPT_RAW_PACKET))
+		qp->eth.tso_bytes_max = device->tso_caps.max_tso;
+}
+
 VB_EXPORT int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 {
 	int error;
@@ -161,6 +175,8 @@ VB_EXPORT int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int a
 	if (vb_qp_of(base)->only_spreads)
 		return EOPNOTSUPP;
 	error = modify_command(base, attr, (uint32_t)attr_mask);
+	if (!error && attr_mask & IBV_QP_PORT)
+		eth_take(vb_qp_of(base), attr->port_num);
 	if (!error && attr_mask & IBV_QP_STATE)
 		state_change(vb_qp_of(base), attr->qp_state);
 	return error;

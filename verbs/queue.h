@@ -81,6 +81,14 @@ struct vb_cq {
 /* Which end of a dynamic connection a QP of type DRIVER is. */
 enum vb_dc { VB_DC_NONE, VB_DC_INITIATOR, VB_DC_TARGET };
 
+/* What a port does to the frames of a raw packet QP. */
+struct vb_eth {
+	uint16_t header_bytes;		/* of each frame, that must be within its WQE */
+	uint16_t tso_header_max;	/* as the QP was made */
+	uint32_t tso_bytes_max;		/* behind that header; 0: frames are not cut up */
+	bool has_checksums;
+};
+
 struct vb_qp {
 	struct ibv_qp_ex ex;		/* begins with struct ibv_qp */
 	struct vb_queue queue;
@@ -103,6 +111,7 @@ struct vb_qp {
 	uint32_t prefix_units;		/* of a send WQE: address vector or XRC segment */
 	uint8_t on_transport;		/* which requests it takes, see send.c */
 	bool may_send, may_receive;	/* the state allows posting */
+	struct vb_eth eth;		/* raw packets only */
 	bool hides_receives;		/* raw packets before RTR: the record does not count yet */
 	void (*rang)(uint32_t qpn);	/* of the channel, or NULL */
 	struct vb_build *build; /* ibv_wr_*: the WQE that is being built; NULL: has no such */

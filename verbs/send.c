@@ -7,10 +7,11 @@
  *
  * Source: device-abi C.1 to C.5, F.2; inventory 1.18.
  */
+#include <rdma/mlx5-abi.h>
 #include "hw-models/mlx5_doorbell.h"
 #include "verbs/mr.h"
 #include "verbs/ops.h"
-#include "verbs/wqe.h"
+#include "verbs/wqe_eth.h"
 
 /* --- ringing --- */
 
@@ -67,12 +68,12 @@ enum form { FORM_NONE, FORM_SEND, FORM_WRITE, FORM_READ, FORM_CS, FORM_FA, FORM_
 	    FORM_TSO };
 
 #define ATOMIC_BYTES	8u
-#define ON_RAW	(1 << 7)		/* beside those of hw-models/mlx5_opcode.h */
 
 /* Units of each form, control too, without prefix and data. */
 #define UNITS(...)	((sizeof(struct mlx5_ctrl) + __VA_ARGS__) / MLX5_UNIT_BYTES)
 static const uint8_t units_of_form[] = {
 	[FORM_SEND] = UNITS(0),
+	[FORM_TSO] = UNITS(0),
 	[FORM_WRITE] = UNITS(sizeof(struct mlx5_raddr)),
 	[FORM_READ] = UNITS(sizeof(struct mlx5_raddr)),
 	[FORM_CS] = UNITS(sizeof(struct mlx5_raddr) + sizeof(struct mlx5_atomic)),
@@ -99,6 +100,7 @@ static const struct verb_row {
 	[IBV_WR_LOCAL_INV] =          { FORM_INV,   MLX5_OPCODE_UMR,            ON_CONNECTED, 0 },
 	[IBV_WR_BIND_MW] =            { FORM_BIND,  MLX5_OPCODE_UMR,            ON_CONNECTED, 0 },
 	[IBV_WR_SEND_WITH_INV] =      { FORM_SEND,  MLX5_OPCODE_SEND_INVAL,     ON_CONNECTED, 0 },
+	[IBV_WR_TSO] =                { FORM_TSO,   MLX5_OPCODE_TSO,            ON_RAW, 0 },
 };
 
 static uint8_t on_of(enum ibv_qp_type type)
@@ -165,6 +167,71 @@ static inline void put_prefix(const struct vb_qp *qp, const struct wqe *w,
 		mlx5_xrc_set_srqn(&xrc, wr->qp_type.xrc.remote_srqn & 0xffffff);
 		wqe_prefix(qp, w, &xrc);
 	}
+}
+
+/* --- frames --- */
+
+static int put_eth(const struct vb_qp *qp, struct wqe *w, const struct ibv_send_wr *wr,
+		   struct wqe_header *header)
+{
+	*header = (struct wqe_header){ 0 };
+	if (wr->opcode == IBV_WR_TSO)
+		return wqe_tso_open(qp, w, wr->send_flags, wr->tso.hdr, wr->tso.hdr_sz,
+				    wr->tso.mss);
+	return wr->num_sge < 1 ? EINVAL : wqe_eth_open(qp, w, wr->send_flags, qp->eth.header_bytes,
+						       0, header);
+}
+
+static int put_frame_inline(const struct vb_qp *qp, struct wqe *w, const struct ibv_send_wr *wr,
+			    struct wqe_header *header)
+{
+	struct wqe_inline in;
+	int error = 0;
+
+	wqe_inline_begin(qp, w, &in);
+	for (int i = 0; i < wr->num_sge && !error; i++) {
+		const uint8_t *at = (const uint8_t *)(uintptr_t)wr->sg_list[i].addr;
+		uint32_t taken = wqe_header_take(qp, header, at, wr->sg_list[i].length);
+
+		error = wqe_inline_add(qp, &in, at + taken, wr->sg_list[i].length - taken);
+	}
+	wqe_inline_end(qp, w, &in);
+	return error;
+}
+
+static uint64_t bytes_of(const struct ibv_send_wr *wr)
+{
+	uint64_t bytes = 0;
+
+	for (int i = 0; i < wr->num_sge; i++)
+		bytes += wr->sg_list[i].length;
+	return bytes;
+}
+
+/* What the header took of the pieces is not sent a second time. */
+static int put_frame(const struct vb_qp *qp, struct wqe *w, const struct ibv_send_wr *wr)
+{
+	struct wqe_header header;
+	int error = put_eth(qp, w, wr, &header);
+
+	if (!error && wr->opcode == IBV_WR_TSO && bytes_of(wr) > qp->eth.tso_bytes_max)
+		error = EINVAL;
+	if (error)
+		return error;
+	if (wr->send_flags & IBV_SEND_INLINE) {
+		error = put_frame_inline(qp, w, wr, &header);
+		return error ? error : header.left ? EINVAL : 0;
+	}
+	if (w->units + (uint32_t)wr->num_sge > qp->wqe_units_max)
+		return ENOMEM;
+	for (int i = 0; i < wr->num_sge; i++) {
+		const struct ibv_sge *sge = &wr->sg_list[i];
+		uint32_t taken = wqe_header_take(qp, &header, (const void *)(uintptr_t)sge->addr,
+						 sge->length);
+
+		wqe_data(qp, w, sge->addr + taken, sge->length - taken, sge->lkey);
+	}
+	return header.left ? EINVAL : 0;
 }
 
 static int put_bind(struct vb_qp *qp, struct wqe *w, const struct ibv_send_wr *wr)
@@ -234,7 +301,8 @@ static inline int put_request(struct vb_qp *qp, struct wqe *w, const struct ibv_
 		w->imm = htobe32(wr->invalidate_rkey);
 	if (w->prefix)
 		put_prefix(qp, w, wr);
-	error = put_operation(qp, w, wr, row->form);
+	error = qp->on_transport == ON_RAW ? put_frame(qp, w, wr) :
+					     put_operation(qp, w, wr, row->form);
 	if (!error)
 		wqe_close(qp, w, wr->wr_id, wr->send_flags);
 	return error;
@@ -276,6 +344,10 @@ void vb_send_begin(struct vb_qp *qp)
 			   qp->type == IBV_QPT_XRC_SEND ?
 			   sizeof(struct mlx5_xrc) / MLX5_UNIT_BYTES : 0;
 	qp->rang = qp->context->channel.ops->rang;
+	/* Every mode but that which needs nothing is content with the link's header. */
+	if (qp->type == IBV_QPT_RAW_PACKET &&
+	    qp->context->limits.eth_min_inline_mode != MLX5_USER_INLINE_MODE_NONE)
+		qp->eth.header_bytes = ETH_HEADER_BYTES;
 }
 
 /* Type 1 windows are bound by a verb of their own, which gives them their next key. */

@@ -10,12 +10,13 @@
 #include <infiniband/mlx5dv/queues.h>	/* the whole names opcodes as hw-models does */
 #include <stdlib.h>
 #include "verbs/build.h"
-#include "verbs/wqe.h"
+#include "verbs/wqe_eth.h"
 
 struct vb_build {
 	struct mlx5dv_qp_ex dv;
 	struct vb_qp *qp;
 	struct wqe w;			/* the open request */
+	struct wqe_header header;	/* of a frame: what its data have not filled yet */
 	struct wqe last;		/* the last closed one */
 	uint64_t wr_id;
 	unsigned flags;
@@ -35,6 +36,10 @@ static inline void close_open(struct vb_qp *qp, struct vb_build *b)
 {
 	if (!b->is_open)
 		return;
+	if (__builtin_expect(b->header.left, 0)) {
+		b->error = EINVAL;	/* a frame shorter than its header */
+		return;
+	}
 	wqe_close(qp, &b->w, b->wr_id, b->flags);
 	b->last = b->w;
 	b->is_open = false;
@@ -49,6 +54,8 @@ static inline struct wqe *begin(struct ibv_qp_ex *ex, uint8_t opcode)
 	if (__builtin_expect(b->error, 0))
 		return NULL;
 	close_open(qp, b);
+	if (__builtin_expect(b->error, 0))
+		return NULL;
 	if (__builtin_expect(vb_ring_is_full(&qp->sq, 1) || !qp->may_send, 0)) {
 		b->error = qp->may_send ? ENOMEM : EINVAL;	/* post_send says ENOMEM to both */
 		return NULL;
@@ -244,6 +251,80 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
 	wqe_prefix(of(ex), w, &xrc);
 }
 
+/* --- frames --- */
+
+static void wr_send_frame(struct ibv_qp_ex *ex)
+{
+	struct vb_qp *qp = of(ex);
+	struct wqe *w = begin(ex, MLX5_OPCODE_SEND);
+
+	if (w)
+		qp->build->error = wqe_eth_open(qp, w, ex->wr_flags, qp->eth.header_bytes, 0,
+						&qp->build->header);
+}
+
+static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz, uint16_t mss)
+{
+	struct vb_qp *qp = of(ex);
+	struct wqe *w = begin(ex, MLX5_OPCODE_TSO);
+
+	if (w)
+		qp->build->error = wqe_tso_open(qp, w, ex->wr_flags, hdr, hdr_sz, mss);
+}
+
+static void frame_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *list)
+{
+	struct vb_qp *qp = of(ex);
+	struct wqe *w = open_request(qp);
+
+	if (!w || !has_room(qp, w, num_sge <= qp->sq.max_sge ? num_sge : SIZE_MAX))
+		return;
+	for (size_t i = 0; i < num_sge; i++) {
+		uint32_t taken = wqe_header_take(qp, &qp->build->header,
+						 (const void *)(uintptr_t)list[i].addr,
+						 list[i].length);
+
+		wqe_data(qp, w, list[i].addr + taken, list[i].length - taken, list[i].lkey);
+	}
+}
+
+static void frame_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
+{
+	struct ibv_sge one = { .addr = addr, .length = length, .lkey = lkey };
+
+	frame_set_sge_list(ex, 1, &one);
+}
+
+/* What of @list is data, not header.  Nothing in the ring is overwritten: room for the header was
+ * left. */
+static void frame_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
+				       const struct ibv_data_buf *list)
+{
+	struct vb_qp *qp = of(ex);
+	struct vb_build *b = qp->build;
+	struct wqe *w = open_request(qp);
+	struct wqe_inline in;
+
+	if (!w || !has_room(qp, w, 0))
+		return;
+	wqe_inline_begin(qp, w, &in);
+	for (size_t i = 0; i < num_buf && !b->error; i++) {
+		const uint8_t *at = list[i].addr;
+		uint32_t taken = wqe_header_take(qp, &b->header, at, list[i].length);
+
+		b->error = wqe_inline_add(qp, &in, at + taken, list[i].length - taken);
+	}
+	wqe_inline_end(qp, w, &in);
+	b->is_inline = true;
+}
+
+static void frame_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
+{
+	struct ibv_data_buf one = { .addr = addr, .length = length };
+
+	frame_set_inline_data_list(ex, 1, &one);
+}
+
 /* --- what only the driver's own interface has --- */
 
 static struct vb_qp *of_dv(struct mlx5dv_qp_ex *dv)
@@ -315,6 +396,7 @@ static void wr_start(struct ibv_qp_ex *ex)
 
 	vb_lock(&qp->sq.lock);
 	b->is_open = false;
+	b->header.left = 0;
 	b->error = 0;
 	b->head = qp->sq.head;
 	b->produced = qp->sq.produced;
@@ -338,11 +420,12 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	struct vb_build *b = qp->build;
 	bool has_posted;
 
+	if (!b->error)
+		close_open(qp, b);
 	if (b->error) {
 		roll_back(qp);
 		return b->error;
 	}
-	close_open(qp, b);
 	has_posted = qp->sq.head != b->head;
 	if (has_posted)
 		vb_send_ring(qp, &b->last, b->is_inline && qp->sq.head - b->head == 1);
@@ -378,7 +461,7 @@ uint64_t vb_build_ops_of(enum ibv_qp_type type)
 	case IBV_QPT_UD:
 		return OPS_SEND;
 	case IBV_QPT_RAW_PACKET:
-		return IBV_QP_EX_WITH_SEND;
+		return IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_TSO;
 	default:
 		return 0;
 	}
@@ -396,6 +479,14 @@ static void dv_fill(struct vb_qp *qp, uint64_t dv_ops)
 	dv->wr_set_dc_addr_stream = wr_set_dc_addr_stream;
 }
 
+static void frame_setters_fill(struct ibv_qp_ex *ex)
+{
+	ex->wr_set_sge = frame_set_sge;
+	ex->wr_set_sge_list = frame_set_sge_list;
+	ex->wr_set_inline_data = frame_set_inline_data;
+	ex->wr_set_inline_data_list = frame_set_inline_data_list;
+}
+
 static void setters_fill(struct ibv_qp_ex *ex, enum ibv_qp_type type)
 {
 	ex->wr_start = wr_start;
@@ -405,6 +496,8 @@ static void setters_fill(struct ibv_qp_ex *ex, enum ibv_qp_type type)
 	ex->wr_set_sge_list = wr_set_sge_list;
 	ex->wr_set_inline_data = wr_set_inline_data;
 	ex->wr_set_inline_data_list = wr_set_inline_data_list;
+	if (type == IBV_QPT_RAW_PACKET)
+		frame_setters_fill(ex);
 	if (type == IBV_QPT_UD)
 		ex->wr_set_ud_addr = wr_set_ud_addr;
 	if (type == IBV_QPT_XRC_SEND)
@@ -427,6 +520,7 @@ int vb_build_begin(struct vb_qp *qp, uint64_t ops, uint64_t dv_ops)
 #define WITH(flag, function) \
 	if (ops & IBV_QP_EX_WITH_##flag) ex->function = function
 	WITH(SEND, wr_send);
+	WITH(TSO, wr_send_tso);
 	WITH(SEND_WITH_IMM, wr_send_imm);
 	WITH(SEND_WITH_INV, wr_send_inv);
 	WITH(RDMA_WRITE, wr_rdma_write);
@@ -437,6 +531,8 @@ int vb_build_begin(struct vb_qp *qp, uint64_t ops, uint64_t dv_ops)
 	WITH(LOCAL_INV, wr_local_inv);
 	WITH(BIND_MW, wr_bind_mw);
 #undef WITH
+	if (ex->wr_send && qp->type == IBV_QPT_RAW_PACKET)
+		ex->wr_send = wr_send_frame;
 	return 0;
 }
 

@@ -129,6 +129,7 @@ static int wq_begin(struct vb_wq *wq, struct ibv_wq_init_attr *attr,
 
 	wq->ring.list_at = strides ? sizeof(struct mlx5_srq_next) / MLX5_UNIT_BYTES : 0;
 	wq->strides = strides ? 1u << strides->count_log : 0;
+	wq->has_checksums = c->attr.orig_attr.device_cap_flags & IBV_DEVICE_RAW_IP_CSUM;
 	error = memory_alloc(wq, attr);
 	vb_parent_hold(attr->pd);
 	wq->ring.lock.is_unneeded = td && !td->is_shared;

@@ -12,6 +12,7 @@ struct vb_wq {
 	struct vb_ring ring;
 	struct vb_buf buf;
 	uint32_t *record;	/* word 0 counts receives; big-endian */
+	bool has_checksums;	/* the device checks those of frames */
 	uint32_t strides;	/* of each receive; 0: a receive takes one packet */
 	uint32_t strides_used;	/* of the oldest receive, by completions that were read */
 };

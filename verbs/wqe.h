@@ -117,6 +117,24 @@ static inline void wqe_data(const struct vb_qp *qp, struct wqe *w, uint64_t addr
 	wqe_put(qp, w, &seg);
 }
 
+/* Any number of bytes of the program's; where the next ones go. */
+static inline uint8_t *wqe_copy(const struct vb_qp *qp, uint8_t *at, const void *from,
+				size_t bytes)
+{
+	size_t room = (size_t)(qp->sq.at + (size_t)qp->sq.entries * VB_SQ_BLOCK_BYTES - at);
+
+	if (!bytes)
+		return at;	/* whatever the pointer is */
+	if (__builtin_expect(bytes >= room, 0)) {
+		memcpy(at, from, room);
+		from = (const uint8_t *)from + room;
+		bytes -= room;
+		at = qp->sq.at;
+	}
+	memcpy(at, from, bytes);
+	return at + bytes;
+}
+
 /* Data within the WQE: begin, any number of pieces, end. */
 struct wqe_inline { uint8_t *head, *at; uint32_t bytes, most; };
 
@@ -137,22 +155,10 @@ static inline void wqe_inline_begin(const struct vb_qp *qp, const struct wqe *w,
 static inline int wqe_inline_add(const struct vb_qp *qp, struct wqe_inline *in, const void *from,
 				 size_t bytes)
 {
-	uint8_t *end = qp->sq.at + (size_t)qp->sq.entries * VB_SQ_BLOCK_BYTES;
-	size_t room = (size_t)(end - in->at);
-
 	if (__builtin_expect(bytes > in->most - in->bytes, 0))
 		return ENOMEM;
-	if (!bytes)
-		return 0;	/* whatever the pointer is */
 	in->bytes += (uint32_t)bytes;
-	if (__builtin_expect(bytes >= room, 0)) {
-		memcpy(in->at, from, room);
-		from = (const uint8_t *)from + room;
-		bytes -= room;
-		in->at = qp->sq.at;
-	}
-	memcpy(in->at, from, bytes);
-	in->at += bytes;
+	in->at = wqe_copy(qp, in->at, from, bytes);
 	return 0;
 }
 

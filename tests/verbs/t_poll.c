@@ -32,7 +32,7 @@ static struct vb_qp *qp_on(struct vb_cq *cq, enum ibv_qp_type type, struct ibv_s
 
 	return script_qp(&(struct script_qp){
 		.type = type, .pd = w.pd, .send_cq = base, .recv_cq = base, .srq = srq, .depth = 8,
-		.sges = 4, .inline_bytes = 64,
+		.sges = 4, .inline_bytes = 64, .port = 1,
 	});
 }
 
@@ -41,6 +41,8 @@ static void world_open(unsigned entry_bytes)
 	struct ibv_cq_init_attr_ex attr = { .cqe = CQE, .wc_flags = ALL_FLAGS };
 
 	setenv("MLX5_CQE_SIZE", entry_bytes == 128 ? "128" : "64", 1);
+	script.link_layer = IBV_LINK_LAYER_ETHERNET;
+	script.device_caps = IBV_DEVICE_RAW_IP_CSUM;
 	w.context = script_open();
 	w.pd = ibv_alloc_pd(w.context);
 	w.cq = vb_cq_of(ibv_cq_ex_to_cq(ibv_create_cq_ex(w.context, &attr)));
@@ -321,22 +323,66 @@ BOTH(where_a_datagram_came_from)
 }
 
 /* Both headers, and only those of IPv4. */
-BOTH(checksums)
+BOTH(checksums_of_frames)
 {
 	enum { L3 = 2, L4 = 4, IPV6 = 1, IPV4 = 2 };
+	struct vb_qp *raw = qp_on(w.cq, IBV_QPT_RAW_PACKET, NULL);
 	static const struct { uint8_t ok, type; bool is_good; } rows[] = {
 		{ L3 | L4, IPV4, true }, { L3, IPV4, false }, { L4, IPV4, false },
 		{ L3 | L4, IPV6, false }, { 0, 0, false },
 	};
 
 	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
-		must_post_recv(w.ud, i, NULL, 0);
-		complete(w.ud, (struct hw_cqe){
+		must_post_recv(raw, i, NULL, 0);
+		complete(raw, (struct hw_cqe){
 			.kind = HW_CQE_RECV, .has_origin = true, .checks_ok = rows[i].ok,
 			.l3_type = rows[i].type,
 		});
 		cr_assert_eq(must_poll().wc_flags, rows[i].is_good ? IBV_WC_IP_CSUM_OK : 0);
 	}
+}
+
+/* Datagrams have no checksums that a program could ask for, whatever their entries say. */
+BOTH(checksums_of_others)
+{
+	struct hw_cqe good = { .kind = HW_CQE_RECV, .has_origin = true, .checks_ok = 6,
+			       .l3_type = 2 };
+
+	must_post_recv(w.ud, 1, NULL, 0);
+	complete(w.ud, good);
+	cr_assert_eq(must_poll().wc_flags, 0);
+}
+
+BOTH(checksums_that_the_device_does_not_check)
+{
+	struct hw_cqe good = { .kind = HW_CQE_RECV, .has_origin = true, .checks_ok = 6,
+			       .l3_type = 2 };
+	struct vb_qp *raw;
+
+	vb_context_of(w.context)->attr.orig_attr.device_cap_flags = 0;
+	raw = qp_on(w.cq, IBV_QPT_RAW_PACKET, NULL);
+	must_post_recv(raw, 1, NULL, 0);
+	complete(raw, good);
+	cr_assert_eq(must_poll().wc_flags, 0);
+}
+
+/* The tag of the rule stands where others have the number of their QP. */
+BOTH(tag_and_vlan_of_a_frame)
+{
+	struct vb_qp *raw = qp_on(w.cq, IBV_QPT_RAW_PACKET, NULL);
+	struct ibv_poll_cq_attr none = { 0 };
+
+	must_post_recv(raw, 7, NULL, 0);
+	complete(raw, (struct hw_cqe){
+		.kind = HW_CQE_RECV, .has_origin = true, .is_frame = true, .flow_tag = 0xfedcba,
+		.has_vlan = true, .vlan = 0xa123, .bytes = 64,
+	});
+	cr_assert_eq(ibv_start_poll(&w.cq->cq, &none), 0);
+	cr_assert_eq(w.cq->cq.wr_id, 7);
+	cr_assert_eq(ibv_wc_read_flow_tag(&w.cq->cq), 0xfedcba);
+	cr_assert_eq(ibv_wc_read_cvlan(&w.cq->cq), 0xa123);
+	cr_assert_eq(ibv_wc_read_byte_len(&w.cq->cq), 64);
+	ibv_end_poll(&w.cq->cq);
 }
 
 /* --- errors --- */

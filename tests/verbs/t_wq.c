@@ -79,6 +79,7 @@ static void look(struct ib_uverbs_ioctl_hdr *header)
 static void setup(void)
 {
 	script.on_command = look;
+	script.device_caps = IBV_DEVICE_RAW_IP_CSUM;
 	context = script_open();
 	pd = script_keep(ibv_alloc_pd(context));
 	cq = script_keep(script_cq(context, 63));
@@ -333,6 +334,7 @@ static struct ibv_wc complete(struct vb_wq *wq, uint16_t receive, uint32_t strid
 	struct hw_cqe cqe = {
 		.kind = is_good ? HW_CQE_RECV : HW_CQE_RECV_ERR, .has_origin = is_good,
 		.user_index = wq->queue.user_index, .bytes = strides << 16 | 60, .syndrome = 5,
+		.checks_ok = 6, .l3_type = 2,
 	};
 	struct vb_cq *own = vb_cq_of(cq);
 	struct mlx5_cqe *at = (void *)(own->at + (size_t)(written & (own->entries - 1)) * 64);
@@ -379,6 +381,23 @@ Test(wq, flushed_receives_of_strides)
 	cr_assert_eq(wc.wr_id, 100);
 	cr_assert_eq(wc.status, IBV_WC_WR_FLUSH_ERR);
 	cr_assert_eq(complete(wq, 0, 0, false).wr_id, 101);
+	cr_assert_eq(ibv_destroy_wq(&wq->wq), 0);
+}
+
+/* --- checksums --- */
+
+Test(wq, checksums_are_checked_where_the_device_does)
+{
+	struct ibv_recv_wr wr = { 0 }, *bad;
+	struct vb_wq *wq = plain(4, 1);
+
+	cr_assert_eq(ibv_post_wq_recv(&wq->wq, &wr, &bad), 0);
+	cr_assert_eq(complete(wq, 0, 0, true).wc_flags, IBV_WC_IP_CSUM_OK);
+	cr_assert_eq(ibv_destroy_wq(&wq->wq), 0);
+	vb_context_of(context)->attr.orig_attr.device_cap_flags = 0;
+	wq = plain(4, 1);
+	cr_assert_eq(ibv_post_wq_recv(&wq->wq, &wr, &bad), 0);
+	cr_assert_eq(complete(wq, 0, 0, true).wc_flags, 0);
 	cr_assert_eq(ibv_destroy_wq(&wq->wq), 0);
 }
 
