@@ -81,6 +81,7 @@ struct vb_context {
 	struct {		/* the driver's part of them, that a verb has no member for */
 		uint32_t stride_bytes_log_min, stride_bytes_log_max, strides_log_min,
 			strides_log_max;
+		bool limits_bursts;
 	} caps;
 	_Atomic uint8_t port_kind[256];		/* by port number, see ah.c; 0: not asked yet */
 	struct vb_uar arm_uar, uar[VB_UARS];

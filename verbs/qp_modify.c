@@ -79,13 +79,14 @@ static struct ib_uverbs_modify_qp request_of(const struct ibv_qp *qp, const stru
 
 /* A change of the send rate has a command of its own, which also answers what a target's number
  * is: it gets one on its way to RTR. */
-static int modify_command(struct ibv_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask)
+static int modify_command(struct ibv_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask,
+			  const struct mlx5_ib_burst_info *burst)
 {
 	bool is_target = vb_qp_of(qp)->dc == VB_DC_TARGET;
 	int error;
 	struct ib_uverbs_ex_modify_qp request = { .base = request_of(qp, attr, mask) };
 	struct ib_uverbs_ex_modify_qp_resp answer = { 0 };
-	struct mlx5_ib_modify_qp driver = { 0 };
+	struct mlx5_ib_modify_qp driver = { .burst_info = *burst };
 	struct mlx5_ib_modify_qp_resp driver_answer = { 0 };
 	struct cmd_write plain = { .command = IB_USER_VERBS_CMD_MODIFY_QP, .in = &request.base,
 				   .in_bytes = sizeof request.base };
@@ -166,6 +167,8 @@ static void eth_take(struct vb_qp *qp, uint8_t port_num)
 		qp->eth.tso_bytes_max = device->tso_caps.max_tso;
 }
 
+static const struct mlx5_ib_burst_info no_burst;
+
 VB_EXPORT int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 {
 	int error;
@@ -174,7 +177,7 @@ VB_EXPORT int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int a
 		return FOREIGN(ibv_modify_qp, base, attr, attr_mask);
 	if (vb_qp_of(base)->only_spreads)
 		return EOPNOTSUPP;
-	error = modify_command(base, attr, (uint32_t)attr_mask);
+	error = modify_command(base, attr, (uint32_t)attr_mask, &no_burst);
 	if (!error && attr_mask & IBV_QP_PORT)
 		eth_take(vb_qp_of(base), attr->port_num);
 	if (!error && attr_mask & IBV_QP_STATE)
@@ -184,13 +187,17 @@ VB_EXPORT int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int a
 
 int vb_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *attr)
 {
-	struct ibv_qp_attr rate = { .rate_limit = attr->rate_limit };
+	const struct ibv_qp_attr rate = { .rate_limit = attr->rate_limit };
+	const struct mlx5_ib_burst_info burst = { .max_burst_sz = attr->max_burst_sz,
+						  .typical_pkt_sz = attr->typical_pkt_sz };
+	bool has_burst = attr->max_burst_sz || attr->typical_pkt_sz;
 
-	if (attr->comp_mask || attr->max_burst_sz || attr->typical_pkt_sz)
+	if (attr->comp_mask ||
+	    (has_burst && !(attr->rate_limit && vb_context_of(qp->context)->caps.limits_bursts)))
 		return EINVAL;
 	if (qp->qp_type != IBV_QPT_RAW_PACKET)
 		return EOPNOTSUPP;
-	return modify_command(qp, &rate, IBV_QP_RATE_LIMIT);
+	return modify_command(qp, &rate, IBV_QP_RATE_LIMIT, &burst);
 }
 
 /* --- query --- */

@@ -172,6 +172,7 @@ int vb_device_attributes(struct vb_context *c)
 	c->caps.stride_bytes_log_max = strides->max_single_stride_log_num_of_bytes;
 	c->caps.strides_log_min = strides->min_single_wqe_log_num_of_strides;
 	c->caps.strides_log_max = strides->max_single_wqe_log_num_of_strides;
+	c->caps.limits_bursts = driver.packet_pacing_caps.cap_flags & MLX5_IB_PP_SUPPORT_BURST;
 	return error;
 }
 

@@ -571,3 +571,63 @@ Test(frame, flags_are_handed_on)
 	attr.qp_type = IBV_QPT_UD;
 	cr_assert_eq(try_create(&attr), EOPNOTSUPP);
 }
+
+/* --- rates --- */
+
+static struct mlx5_ib_modify_qp modify_asked;
+static uint32_t rate_asked;
+static bool limits_bursts;
+
+static void look_at_rates(struct ib_uverbs_ioctl_hdr *header)
+{
+	uint64_t command = script_value(header, UVERBS_ATTR_WRITE_CMD);
+	const struct ib_uverbs_ex_modify_qp *modify = script_memory(header, UVERBS_ATTR_CORE_IN);
+	struct mlx5_ib_query_device_resp *device;
+
+	if (command == (0x80000000 | IB_USER_VERBS_EX_CMD_QUERY_DEVICE)) {
+		device = script_memory(header, UVERBS_ATTR_UHW_OUT);
+		device->packet_pacing_caps.cap_flags = limits_bursts ? MLX5_IB_PP_SUPPORT_BURST : 0;
+	} else if (command == (0x80000000 | IB_USER_VERBS_EX_CMD_MODIFY_QP)) {
+		rate_asked = modify->rate_limit;
+		cr_assert_eq(modify->base.attr_mask, IBV_QP_RATE_LIMIT);
+		memcpy(&modify_asked, script_memory(header, UVERBS_ATTR_UHW_IN),
+		       sizeof modify_asked);
+	}
+}
+
+static int limit(struct vb_qp *qp, uint32_t rate, uint32_t burst, uint16_t packet)
+{
+	struct ibv_qp_rate_limit_attr attr = { .rate_limit = rate, .max_burst_sz = burst,
+					       .typical_pkt_sz = packet };
+
+	memset(&modify_asked, 0xff, sizeof modify_asked);
+	return ibv_modify_qp_rate_limit(vb_qp_base(qp), &attr);
+}
+
+Test(frame, rates_and_bursts)
+{
+	struct vb_qp *qp;
+
+	limits_bursts = true;
+	script.on_command = look_at_rates;
+	device_open(MLX5_USER_INLINE_MODE_NONE);
+	qp = queue(false);
+	cr_assert_eq(limit(qp, 1000, 4096, 1500), 0);
+	cr_assert_eq(rate_asked, 1000);
+	cr_assert_eq(modify_asked.burst_info.max_burst_sz, 4096);
+	cr_assert_eq(modify_asked.burst_info.typical_pkt_sz, 1500);
+	cr_assert_eq(limit(qp, 0, 0, 0), 0);
+	cr_assert_eq(rate_asked, 0);
+	cr_assert_eq(modify_asked.burst_info.max_burst_sz, 0);
+	cr_assert_eq(limit(qp, 0, 4096, 0), EINVAL, "of no rate there is no burst");
+	cr_assert_eq(limit(qp, 0, 0, 1500), EINVAL);
+}
+
+Test(frame, bursts_where_the_device_limits_none)
+{
+	script.on_command = look_at_rates;
+	device_open(MLX5_USER_INLINE_MODE_NONE);
+	cr_assert_eq(limit(queue(false), 1000, 4096, 0), EINVAL);
+	cr_assert_eq(limit(queue(false), 1000, 0, 1), EINVAL);
+	cr_assert_eq(limit(queue(false), 1000, 0, 0), 0);
+}
