@@ -2,14 +2,16 @@
 /*
  * Counters that flow steering rules add to.
  *
- * What a counter counts is said by the rule that it is given to.  No device that this library was
- * tried on takes such rules, so that nothing can be attached yet.
+ * What is counted, and at which index it is read, is kept here until the first rule tells the
+ * device.
  *
  * Source: device-abi B.9; ibv_create_counters(3), ibv_read_counters(3).
  */
 #include <errno.h>
 #include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/mlx5-abi.h>
 #include <stdlib.h>
+#include <string.h>
 #include "verbs/cmd.h"
 #include "verbs/context.h"
 #include "verbs/counters.h"
@@ -33,6 +35,7 @@ struct ibv_counters *vb_create_counters(struct ibv_context *context,
 
 	if (!error) {
 		counters->counters.context = context;
+		pthread_mutex_init(&counters->mutex, NULL);
 		error = create_command(counters);
 	}
 	if (!error)
@@ -49,9 +52,12 @@ int vb_destroy_counters(struct ibv_counters *counters)
 				UVERBS_ATTR_DESTROY_COUNTERS_HANDLE,
 				vb_counters_of(counters)->handle);
 
-	if (!error)
-		free(counters);
-	return error;
+	if (error)
+		return error;
+	pthread_mutex_destroy(&vb_counters_of(counters)->mutex);
+	free(vb_counters_of(counters)->desc);
+	free(counters);
+	return 0;
 }
 
 #define VALUES_MAX	(UINT16_MAX / sizeof(uint64_t))	/* an attribute's length is 16 bits */
@@ -70,11 +76,67 @@ int vb_read_counters(struct ibv_counters *counters, uint64_t *counters_value, ui
 	return cmd_send(&cmd, counters->context);
 }
 
+/* --- what they count --- */
+
+static int attach_locked(struct vb_counters *c, const struct ibv_counter_attach_attr *attr)
+{
+	struct mlx5_ib_flow_counters_desc *desc;
+
+	if (c->flows)
+		return EBUSY;
+	desc = realloc(c->desc, (c->count + (size_t)1) * sizeof *desc);
+	if (!desc)
+		return ENOMEM;
+	memmove(desc + 1, desc, c->count * sizeof *desc);
+	desc[0] = (struct mlx5_ib_flow_counters_desc){ .description = attr->counter_desc,
+						       .index = attr->index };
+	c->desc = desc;
+	c->count++;
+	return 0;
+}
+
 int vb_attach_counters_point_flow(struct ibv_counters *counters,
 				  struct ibv_counter_attach_attr *attr, struct ibv_flow *flow)
 {
-	(void)counters;
-	(void)attr;
-	(void)flow;
-	return EOPNOTSUPP;
+	struct vb_counters *c = vb_counters_of(counters);
+	int error;
+
+	if (flow)
+		return ENOTSUP;	/* rules are given counters when they are made */
+	if (attr->comp_mask)
+		return EOPNOTSUPP;
+	if ((unsigned)attr->counter_desc > IBV_COUNTER_BYTES)
+		return ENOTSUP;
+	pthread_mutex_lock(&c->mutex);
+	error = attach_locked(c, attr);
+	pthread_mutex_unlock(&c->mutex);
+	return error;
+}
+
+/* Holds the mutex when it succeeds, so that nothing is attached meanwhile. */
+int vb_counters_begin(struct vb_counters *c, struct mlx5_ib_flow_counters_data *out)
+{
+	pthread_mutex_lock(&c->mutex);
+	if (!c->flows && !c->count) {
+		pthread_mutex_unlock(&c->mutex);
+		return EINVAL;
+	}
+	if (!c->flows) {
+		out->counters_data = (uintptr_t)c->desc;
+		out->ncounters = c->count;
+	}
+	return 0;
+}
+
+void vb_counters_end(struct vb_counters *c, bool is_made)
+{
+	c->flows += is_made;
+	pthread_mutex_unlock(&c->mutex);
+}
+
+void vb_counters_release(struct vb_counters *c)
+{
+	pthread_mutex_lock(&c->mutex);
+	c->flows--;
+	pthread_mutex_unlock(&c->mutex);
 }

@@ -71,6 +71,7 @@ Test(refuse, gid_entries_of_no_size)
 union action {
 	struct ibv_flow_spec_action_tag tag;
 	struct ibv_flow_spec_action_drop drop;
+	struct ibv_flow_spec_action_handle handle;
 	struct ibv_flow_spec_counter_action count;
 };
 
@@ -114,6 +115,7 @@ Test(refuse, actions_that_are_cut_short)
 Test(refuse, counting_without_counters)
 {
 	struct ibv_counters_init_attr none = { 0 };
+	struct ibv_counter_attach_attr packets = { .counter_desc = IBV_COUNTER_PACKETS };
 	union action count = {
 		.count = { IBV_FLOW_SPEC_ACTION_COUNT, sizeof count.count, NULL },
 	};
@@ -121,6 +123,8 @@ Test(refuse, counting_without_counters)
 	cr_assert_eq(try_action(count), EINVAL);
 	count.count.counters = ibv_create_counters(context, &none);
 	cr_assert(count.count.counters);
+	cr_assert_eq(try_action(count), EINVAL, "they count nothing");
+	cr_assert_eq(ibv_attach_counters_point_flow(count.count.counters, &packets, NULL), 0);
 	cr_assert_eq(try_action(count), 0);
 	count.count.size = sizeof(struct ibv_flow_spec_action_drop);
 	cr_assert_eq(try_action(count), EINVAL, "the pointer is not in it");
@@ -129,7 +133,7 @@ Test(refuse, counting_without_counters)
 
 Test(refuse, actions_that_nobody_knows)
 {
-	union action other = { .tag = { IBV_FLOW_SPEC_ACTION_HANDLE, sizeof other, 0 } };
+	union action other = { .handle = { IBV_FLOW_SPEC_ACTION_HANDLE, sizeof other, NULL } };
 
 	cr_assert_eq(try_action(other), EINVAL);
 	other.tag.type = (enum ibv_flow_spec_type)(IBV_FLOW_SPEC_ACTION_COUNT + 1);
