@@ -60,6 +60,12 @@ void cmd_in_u64(struct cmd *c, unsigned id, uint64_t value)
 	cmd_in(c, id, &value, sizeof value);
 }
 
+void cmd_in_enum(struct cmd *c, unsigned id, unsigned kind, const void *value, size_t bytes)
+{
+	cmd_in(c, id, value, bytes);
+	c->attr[c->header.num_attrs - 1].attr_data.enum_data.elem_id = (uint8_t)kind;
+}
+
 void cmd_out(struct cmd *c, unsigned id, void *value, size_t bytes)
 {
 	attr_add(c, id, bytes, UVERBS_ATTR_F_MANDATORY)->data = (uintptr_t)value;

@@ -35,6 +35,8 @@ void cmd_in(struct cmd *c, unsigned id, const void *value, size_t bytes);
 void cmd_in_optional(struct cmd *c, unsigned id, const void *value, size_t bytes);
 void cmd_in_u32(struct cmd *c, unsigned id, uint32_t value);
 void cmd_in_u64(struct cmd *c, unsigned id, uint64_t value);	/* constants, 64-bit flags */
+/* A value of one of several kinds, and which. */
+void cmd_in_enum(struct cmd *c, unsigned id, unsigned kind, const void *value, size_t bytes);
 /* Where the device writes. */
 void cmd_out(struct cmd *c, unsigned id, void *value, size_t bytes);
 void cmd_out_optional(struct cmd *c, unsigned id, void *value, size_t bytes);

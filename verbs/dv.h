@@ -12,6 +12,7 @@
 #define VERBS_DV_H
 #include <infiniband/mlx5dv/device.h>
 #include <infiniband/mlx5dv/devx.h>
+#include <infiniband/mlx5dv/flow.h>
 #include <infiniband/mlx5dv/queues.h>
 #include <infiniband/mlx5dv/raw.h>
 #include "verbs/context.h"
@@ -39,6 +40,22 @@ struct ibv_wq *vb_dv_create_wq(struct ibv_context *context, struct ibv_wq_init_a
 struct mlx5dv_qp_ex *vb_dv_qp_ex(struct ibv_qp_ex *ex);
 struct ibv_dm *vb_dv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr,
 			      const struct mlx5dv_alloc_dm_attr *dv);
+
+/* --- dv_flow.c --- */
+struct mlx5dv_flow_matcher *
+vb_dv_create_flow_matcher(struct ibv_context *context,
+			  const struct mlx5dv_flow_matcher_attr *attr);
+int vb_dv_destroy_flow_matcher(struct mlx5dv_flow_matcher *matcher);
+struct ibv_flow *vb_dv_create_flow(const struct mlx5dv_flow_matcher *matcher,
+				   const struct mlx5dv_flow_match_parameters *value, size_t count,
+				   const struct mlx5dv_flow_action_attr *actions);
+struct ibv_flow_action *vb_dv_create_modify_header(struct ibv_context *context, size_t bytes,
+						   const uint64_t *actions,
+						   enum mlx5dv_flow_table_type table);
+struct ibv_flow_action *
+vb_dv_create_packet_reformat(struct ibv_context *context, size_t bytes, const void *data,
+			     enum mlx5dv_flow_action_packet_reformat_type type,
+			     enum mlx5dv_flow_table_type table);
 
 /* --- dv_raw.c --- */
 int vb_dv_init_obj(struct mlx5dv_obj *obj, uint64_t types);

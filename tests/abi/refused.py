@@ -19,7 +19,9 @@ WORKING = {"mlx5dv_is_supported", "mlx5dv_open_device", "mlx5dv_query_device", "
            "_mlx5dv_query_port", "mlx5dv_get_clock_info", "mlx5dv_set_context_attr",
            "mlx5dv_devx_alloc_uar", "mlx5dv_devx_free_uar", "mlx5dv_create_cq",
            "mlx5dv_create_qp", "mlx5dv_qp_ex_from_ibv_qp_ex", "mlx5dv_create_wq",
-           "mlx5dv_alloc_dm"}
+           "mlx5dv_alloc_dm", "mlx5dv_create_flow_matcher", "mlx5dv_destroy_flow_matcher",
+           "mlx5dv_create_flow", "mlx5dv_create_flow_action_modify_header",
+           "mlx5dv_create_flow_action_packet_reformat"}
 # What these return is no errno: a count, which is negative then; -1 and errno.
 OTHERWISE = {"mlx5dv_qp_cancel_posted_send_wrs": (-errno.EOPNOTSUPP, 0),
              "mlx5dv_devx_get_event": (-1, errno.EOPNOTSUPP),

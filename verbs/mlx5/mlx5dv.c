@@ -112,6 +112,48 @@ VB_EXPORT struct ibv_dm *mlx5dv_alloc_dm(struct ibv_context *context,
 	       refuse(EOPNOTSUPP);
 }
 
+/* --- flow steering --- */
+
+VB_EXPORT struct mlx5dv_flow_matcher *
+mlx5dv_create_flow_matcher(struct ibv_context *context,
+			   struct mlx5dv_flow_matcher_attr *matcher_attr)
+{
+	return is_ours(context) ? vb_dv_create_flow_matcher(context, matcher_attr) :
+	       refuse(EOPNOTSUPP);
+}
+
+/* There are none but ours. */
+VB_EXPORT int mlx5dv_destroy_flow_matcher(struct mlx5dv_flow_matcher *matcher)
+{
+	return vb_dv_destroy_flow_matcher(matcher);
+}
+
+VB_EXPORT struct ibv_flow *mlx5dv_create_flow(struct mlx5dv_flow_matcher *matcher,
+					      struct mlx5dv_flow_match_parameters *match_value,
+					      size_t num_actions,
+					      struct mlx5dv_flow_action_attr actions_attr[])
+{
+	return vb_dv_create_flow(matcher, match_value, num_actions, actions_attr);
+}
+
+VB_EXPORT struct ibv_flow_action *
+mlx5dv_create_flow_action_modify_header(struct ibv_context *ctx, size_t actions_sz,
+					uint64_t actions[], enum mlx5dv_flow_table_type ft_type)
+{
+	return is_ours(ctx) ? vb_dv_create_modify_header(ctx, actions_sz, actions, ft_type) :
+	       refuse(EOPNOTSUPP);
+}
+
+VB_EXPORT struct ibv_flow_action *mlx5dv_create_flow_action_packet_reformat(
+	struct ibv_context *ctx, size_t data_sz, void *data,
+	enum mlx5dv_flow_action_packet_reformat_type reformat_type,
+	enum mlx5dv_flow_table_type ft_type)
+{
+	return is_ours(ctx) ?
+	       vb_dv_create_packet_reformat(ctx, data_sz, data, reformat_type, ft_type) :
+	       refuse(EOPNOTSUPP);
+}
+
 /* --- objects as they lie in memory --- */
 
 /* The context of the first object asked for; NULL: there is none. */

@@ -106,15 +106,10 @@ REFUSED(mlx5dv_dump_dr_matcher)
 REFUSED(mlx5dv_dump_dr_rule)
 REFUSED(mlx5dv_dump_dr_table)
 
-/* --- flow steering with matchers --- */
+/* --- IPsec, and flow tables that commands to the hardware name --- */
 
-NO_OBJECT(mlx5dv_create_flow)
 NO_OBJECT(mlx5dv_create_flow_action_esp)
-NO_OBJECT(mlx5dv_create_flow_action_modify_header)
-NO_OBJECT(mlx5dv_create_flow_action_packet_reformat)
-NO_OBJECT(mlx5dv_create_flow_matcher)
 NO_OBJECT(mlx5dv_create_steering_anchor)
-REFUSED(mlx5dv_destroy_flow_matcher)
 REFUSED(mlx5dv_destroy_steering_anchor)
 
 /* --- keys that queues lay out, signatures, encryption --- */
