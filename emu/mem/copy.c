@@ -141,7 +141,9 @@ UNCHECKED int mem_compare_swap(uint64_t addr, uint64_t compare, uint64_t swap, u
 {
 	uint64_t seen = compare;
 
-	if (!guard_is_user(addr, 8) || addr & 7 || GUARD_ENTER())
+	if (!guard_is_user(addr, 8))
+		return far_compare_swap(addr, 8, compare, swap, old_out);
+	if (addr & 7 || GUARD_ENTER())
 		return -EFAULT;
 	guard_aim(addr, 8, 0, 0);
 	__atomic_compare_exchange_n((uint64_t *)at(addr), &seen, swap, false,
@@ -151,11 +153,23 @@ UNCHECKED int mem_compare_swap(uint64_t addr, uint64_t compare, uint64_t swap, u
 	return 0;
 }
 
+static int compare_swap32_far(uint64_t addr, uint32_t compare, uint32_t swap, uint32_t *old_out)
+{
+	uint64_t old;
+	int rc = far_compare_swap(addr, 4, compare, swap, &old);
+
+	if (!rc)
+		*old_out = (uint32_t)old;
+	return rc;
+}
+
 UNCHECKED int mem_compare_swap32(uint64_t addr, uint32_t compare, uint32_t swap, uint32_t *old_out)
 {
 	uint32_t seen = compare;
 
-	if (!guard_is_user(addr, 4) || addr & 3 || GUARD_ENTER())
+	if (!guard_is_user(addr, 4))
+		return compare_swap32_far(addr, compare, swap, old_out);
+	if (addr & 3 || GUARD_ENTER())
 		return -EFAULT;
 	guard_aim(addr, 4, 0, 0);
 	__atomic_compare_exchange_n((uint32_t *)at(addr), &seen, swap, false,
@@ -169,7 +183,9 @@ UNCHECKED int mem_fetch_add(uint64_t addr, uint64_t add, uint64_t *old_out)
 {
 	uint64_t old;
 
-	if (!guard_is_user(addr, 8) || addr & 7 || GUARD_ENTER())
+	if (!guard_is_user(addr, 8))
+		return far_fetch_add(addr, add, old_out);
+	if (addr & 7 || GUARD_ENTER())
 		return -EFAULT;
 	guard_aim(addr, 8, 0, 0);
 	old = __atomic_fetch_add((uint64_t *)at(addr), add, __ATOMIC_SEQ_CST);
@@ -220,6 +236,8 @@ OUTLINE static enum mem_side odd_copy(uint8_t *dst, const uint8_t *src, size_t b
 	bool takes = (uintptr_t)dst >> 62 == MEM_NOWHERE >> 62;
 	bool gives = (uintptr_t)src >> 62 == MEM_NOWHERE >> 62;
 
+	if (mem_is_far((uintptr_t)dst) || mem_is_far((uintptr_t)src))
+		return far_copy((uintptr_t)dst, (uintptr_t)src, bytes);
 	if (!takes && !guard_is_user((uintptr_t)dst, bytes))
 		return MEM_SIDE_DST;
 	if (!gives && !guard_is_user((uintptr_t)src, bytes))

@@ -67,6 +67,12 @@ static inline void guard_leave(void)
 	guard.is_armed = false;
 }
 
+/* far.c: what leads to other processes. */
+enum mem_side far_copy(uint64_t to, uint64_t from, size_t bytes);
+int far_compare_swap(uint64_t addr, unsigned bytes, uint64_t compare, uint64_t swap,
+		     uint64_t *old_out);
+int far_fetch_add(uint64_t addr, uint64_t add, uint64_t *old_out);
+
 /* Could the application have memory there at all?  No bytes are anywhere. */
 static inline bool guard_is_user(uint64_t addr, size_t bytes)
 {

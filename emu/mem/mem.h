@@ -12,6 +12,7 @@
 #ifndef EMU_MEM_MEM_H
 #define EMU_MEM_MEM_H
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
@@ -51,6 +52,27 @@ int mem_probe(uint64_t addr, size_t bytes, int writes);
 /* An address in a list of pieces that is no memory: zeros are read there, and what is written is
  * gone.  Addresses of an application are never that high. */
 #define MEM_NOWHERE	(UINT64_C(1) << 62)
+
+/*
+ * An address in a list of pieces, or of an atomic, that is memory of another process; what the
+ * other bits mean is the provider's business, but for the lowest 48, which count bytes.
+ */
+#define MEM_FAR		(UINT64_C(1) << 63)
+#define MEM_FAR_BITS	48
+
+static inline bool mem_is_far(uint64_t addr)
+{
+	return addr >> 62 == MEM_FAR >> 62;
+}
+
+/* 0 or -EFAULT: one of the sides can't be accessed. */
+struct mem_far_ops {
+	int (*read)(uint64_t addr, void *to, size_t bytes);
+	int (*write)(uint64_t addr, const void *from, size_t bytes);
+	int (*compare_swap)(uint64_t addr, unsigned bytes, uint64_t compare, uint64_t swap,
+			    uint64_t *old_out);
+};
+extern const struct mem_far_ops *mem_far;	/* NULL: nobody provides it */
 
 /* Which side of a copy faulted. */
 enum mem_side { MEM_SIDE_NONE, MEM_SIDE_SRC, MEM_SIDE_DST };
