@@ -108,21 +108,38 @@ static void peer_open_held(struct share *s, struct share_peer *peer, unsigned sl
 	cancel_release(held);
 }
 
-struct share_peer *share_peer_find(struct share *s, uint32_t qpn)
+struct share_peer *share_peer_at(struct share *s, unsigned slot, uint32_t generation)
 {
-	int slot = fabric_owner(s->fabric, FABRIC_QPN, qpn);
 	struct share_peer *peer;
-	uint32_t generation;
 
-	if (slot < 0 || (unsigned)slot == s->self)
+	if (slot >= FABRIC_MEMBERS_MAX || slot == s->self || !generation ||
+	    fabric_generation(s->fabric, slot) != generation)
 		return NULL;
 	peer = &s->peer[slot];
-	generation = fabric_generation(s->fabric, (unsigned)slot);
-	if (!generation)
-		return NULL;
-	if (peer->generation != generation)
-		peer_open_held(s, peer, (unsigned)slot, generation);
-	return peer->header && !peer->is_refused ? peer : NULL;
+	if (peer->generation != generation && !peer->depth)
+		peer_open_held(s, peer, slot, generation);
+	return peer->generation == generation && peer->header && !peer->is_refused ? peer : NULL;
+}
+
+static struct share_peer *find(struct share *s, int slot)
+{
+	struct share_peer *peer = slot < 0 ? NULL :
+		share_peer_at(s, (unsigned)slot, fabric_generation(s->fabric, (unsigned)slot));
+
+	return peer && !peer->is_forbidden ? peer : NULL;
+}
+
+struct share_peer *share_peer_find(struct share *s, uint32_t qpn)
+{
+	return find(s, fabric_owner(s->fabric, FABRIC_QPN, qpn));
+}
+
+struct share_peer *share_peer_of_key(struct share *s, uint32_t index, bool *has_owner_out)
+{
+	int slot = fabric_owner(s->fabric, FABRIC_KEY, index);
+
+	*has_owner_out = slot >= 0 && (unsigned)slot != s->self;
+	return find(s, slot);
 }
 
 /* 0 before anybody vouches for it, DIED after. */
@@ -137,6 +154,10 @@ bool share_begin(struct share_peer *peer)
 	uint64_t seen;
 	uint32_t word = FUTEX_OWNER_DIED;
 
+	if (peer->depth) {
+		peer->depth++;
+		return true;
+	}
 	if (mem_compare_swap(busy_at(peer), peer->idle, peer->idle + 1, &seen)) {
 		peer_give_up(peer);
 		return false;
@@ -147,6 +168,7 @@ bool share_begin(struct share_peer *peer)
 	}
 	/* Nothing of what we are to see is read before the owner can see that we are in. */
 	share_barrier();
+	peer->depth = 1;
 	if (owner_is_live(peer, &word))
 		return true;
 	share_end(peer);
@@ -160,10 +182,10 @@ void share_end(struct share_peer *peer)
 {
 	uint64_t mine = peer->idle + 1, seen;
 
+	if (--peer->depth)
+		return;
 	peer->idle = busy_next(mine);
 	mem_compare_swap(busy_at(peer), mine, peer->idle, &seen);
-	if (peer->is_refused)
-		peer_give_up(peer);
 }
 
 /*
@@ -226,6 +248,19 @@ int share_store32(struct share_peer *peer, enum share_kind kind, uint32_t number
 	return at && is_still_in(peer) && !mem_store32_release(at, value) ? 0 : -ENOENT;
 }
 
+int share_set_bits(struct share_peer *peer, enum share_kind kind, uint32_t number, size_t offset,
+		   uint64_t bits)
+{
+	uint64_t at = entry_at(peer, kind, number, offset, sizeof bits), seen = 0, expected;
+
+	do {
+		expected = seen;
+		if (!at || mem_compare_swap(at, expected, expected | bits, &seen))
+			return -ENOENT;
+	} while (seen != expected);
+	return 0;
+}
+
 /* --- memory --- */
 
 typedef ssize_t vm_fn(pid_t pid, const struct iovec *local, unsigned long local_count,
@@ -244,7 +279,7 @@ static int vm_move(struct share_peer *peer, vm_fn *move, const struct iovec *loc
 	if (moved == (ssize_t)bytes)
 		return 0;
 	if (moved < 0 && errno != EFAULT && errno != ENOMEM) {
-		peer->is_refused = true;
+		peer->is_forbidden = true;
 		return -EPERM;
 	}
 	return -EFAULT;

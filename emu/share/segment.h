@@ -18,7 +18,7 @@
 #include "emu/share/share.h"
 
 #define SHARE_MAGIC		0x7365726168736276ull
-#define SHARE_LAYOUT		1u
+#define SHARE_LAYOUT		2u
 #define SHARE_BYTES		(32ull << 20)
 #define SHARE_PAGE		4096u
 #define CHUNK_BITS		6

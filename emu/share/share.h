@@ -3,12 +3,12 @@
  * The function's shared segment: what peers need to execute a one-sided operation
  * themselves, without the target's CPU.
  *
- * The owner keeps responders and memory keys in it, by number; a peer maps it and finds
- * them by the same numbers.  Nothing in it is a pointer, and a peer trusts nothing it reads
- * there.  A peer announces itself before it looks and until it has moved the bytes
- * (share_begin, share_end), so that the owner can wait for it before it takes something back
- * (share_quiesce).  Death is seen without a system call: the owner's NIC thread holds a robust
- * futex, which the kernel marks.
+ * The owner keeps responders, memory keys and what it shares with other processes
+ * (emu/obj/abroad.h) in it, by number; a peer maps it and finds them by the same numbers.  Nothing
+ * in it is a pointer, and a peer trusts nothing it reads there.  A peer announces itself before it
+ * looks and until it has moved the bytes (share_begin, share_end), so that the owner can wait for
+ * it before it takes something back (share_quiesce).  Death is seen without a system call: the
+ * owner's NIC thread holds a robust futex, which the kernel marks.
  *
  * Where there is no room for a segment, the owner uses private memory and peers the ring.
  *
@@ -26,7 +26,7 @@ struct fabric;
 struct share;
 struct share_peer;
 
-enum share_kind { SHARE_RESPONDER, SHARE_KEY, SHARE_KIND_COUNT };
+enum share_kind { SHARE_RESPONDER, SHARE_KEY, SHARE_ABROAD, SHARE_KIND_COUNT };
 
 /* --- the owner --- */
 
@@ -57,6 +57,12 @@ void share_atomics_unlock(struct share *s);
 /* The live function that owns @qpn, mapped; NULL: none, or it can't be reached this way. */
 struct share_peer *share_peer_find(struct share *s, uint32_t qpn);
 
+/* The same by memory key; and is there one at all? */
+struct share_peer *share_peer_of_key(struct share *s, uint32_t index, bool *has_owner_out);
+/* The member that has @slot in this generation, to look into its segment only: its memory may be
+ * forbidden, and it may be dead. */
+struct share_peer *share_peer_at(struct share *s, unsigned slot, uint32_t generation);
+
 /* False: it is gone, or not now. */
 bool share_begin(struct share_peer *peer);
 void share_end(struct share_peer *peer);
@@ -72,6 +78,10 @@ int share_load32(struct share_peer *peer, enum share_kind kind, uint32_t number,
 		 uint32_t *out);
 int share_store32(struct share_peer *peer, enum share_kind kind, uint32_t number, size_t offset,
 		  uint32_t value);
+
+/* Set bits of an aligned word. */
+int share_set_bits(struct share_peer *peer, enum share_kind kind, uint32_t number, size_t offset,
+		   uint64_t bits);
 
 /* Its memory.  0 or -EFAULT (either side), -EPERM (the peer is not used again), -EAGAIN (we were
  * put out).  The last word of what is written is seen last. */

@@ -12,8 +12,10 @@ struct share_peer {
 	unsigned slot;
 	uint32_t generation;		/* the rest is about this member; 0: nobody */
 	pid_t pid;
-	bool is_refused;		/* no segment, dead, or its memory is forbidden */
+	bool is_refused;		/* no segment, or dead */
+	bool is_forbidden;		/* we may look into its segment, but not at its memory */
 	struct share_header *header;
+	unsigned depth;			/* how often we are in */
 	uint64_t idle;			/* our busy word there when we are not in; even */
 	uint64_t atomics_mine;
 };

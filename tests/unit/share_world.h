@@ -25,7 +25,7 @@
 enum { ENTRY = 128 };
 
 static const uint8_t gids[1][16] = { { 0xfe, 0x80, [15] = 1 } };
-static const size_t entry_bytes[SHARE_KIND_COUNT] = { ENTRY, 64 };
+static const size_t entry_bytes[SHARE_KIND_COUNT] = { ENTRY, 64, 64 };
 static char name[64], dir[256];
 
 /* One function; @qpn is of its own block. */
