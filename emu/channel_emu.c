@@ -434,7 +434,7 @@ static int file_begin(int fd, struct emu_channel *e)
 	int error = fstat(fd, &st) ? -errno : mem_guard_init();
 
 	if (!error)
-		error = emu_open(&e->uv);
+		error = emu_open(fd, &e->uv);
 	if (error)
 		return error;
 	emu_patched(e->uv);	/* its library tells of what it rings */
@@ -454,8 +454,8 @@ static int open_held(struct channel *out)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct emu_channel *e = calloc(1, sizeof *e);
-	int fd = memfd_create(EMU_UVERBS_NAME, MFD_CLOEXEC);
-	int error = !e ? -ENOMEM : fd < 0 ? emu_complain("file", -errno) : 0;
+	int fd = emu_fd_create(true);
+	int error = !e ? -ENOMEM : fd < 0 ? emu_complain("file", fd) : 0;
 
 	pthread_once(&once, begin);
 	if (!error)

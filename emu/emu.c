@@ -15,8 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "emu/abroad.h"
+#include "emu/card.h"
 #include "emu/emu.h"
 #include "emu/engine/engine.h"
 #include "emu/fabric/fabric.h"
@@ -50,19 +53,18 @@ struct emu_function {
 	struct rules *rules;		/* flow rules of all functions */
 	pid_t pid;
 	struct port_watch port;
-	int cq_blocks, pd_blocks;	/* handed out; nobody else sees these numbers */
+	int cq_blocks;			/* handed out; nobody else sees these numbers */
 };
 
 static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
 static struct emu_function *function;
 static struct open_file {
 	struct uv_file *uv;
+	struct uv_identity id;		/* dev, ino 0: unknown */
+	unsigned users;			/* emu_open(), emu_adopt() */
 	bool is_patched, rings_itself;
 } files[EMU_FILES_MAX];
 static unsigned file_count;
-
-/* Told once a process; it would be noise with every open. */
-static bool has_spoken;
 
 static int complained;		/* about this errno, since an open worked */
 
@@ -164,9 +166,10 @@ static int lease_cqns(void *ctx)
 	return next_block(&((struct emu_function *)ctx)->cq_blocks);
 }
 
+/* A domain may be shared, and then somebody must answer for its memory. */
 static int lease_pdns(void *ctx)
 {
-	return next_block(&((struct emu_function *)ctx)->pd_blocks);
+	return lease_served(ctx, FABRIC_PDN);
 }
 
 static enum net_raw net_raw_said(void)
@@ -280,6 +283,7 @@ static void segment_begin(struct emu_function *f)
 {
 	static const size_t bytes[SHARE_KIND_COUNT] = {
 		[SHARE_RESPONDER] = sizeof(struct rc_resp), [SHARE_KEY] = sizeof(struct key_entry),
+		[SHARE_ABROAD] = sizeof(union abroad_entry),
 	};
 
 	if (self_env_says("VERBENA_ONE_SIDED", "ring") || share_create(f->fabric, bytes, &f->share))
@@ -364,6 +368,7 @@ static void function_destroy(struct emu_function *f)
 		engine_destroy(f->engine);
 	}
 	guests_free(&f->dev);
+	abroad_end(&f->dev);
 	if (f->wire)
 		f->wire->ops->close(f->wire);
 	if (f->rules)
@@ -399,6 +404,8 @@ static int function_create(const struct emu_identity *id, struct emu_function **
 	if (!error)
 		segment_begin(f);
 	if (!error)
+		abroad_begin(&f->dev, f->fabric, f->share);
+	if (!error)
 		error = emu_complain("number tables", numbers_begin(f));
 	if (!error)
 		error = emu_complain("engine", engine_begin(f));
@@ -407,33 +414,6 @@ static int function_create(const struct emu_identity *id, struct emu_function **
 	else
 		*out = f;
 	return error;
-}
-
-/* "connectx-6dx" is sold as "ConnectX-6 Dx". */
-static const char *product_name(const char *profile, char out[32])
-{
-	const char *model = strchr(profile, '-');
-	int digits = model ? (int)strspn(model + 1, "0123456789") : 0;
-
-	if (strncmp(profile, "connectx-", 9) || !digits)
-		return profile;
-	if (model[1 + digits])
-		snprintf(out, 32, "ConnectX-%.*s %c%s", digits, model + 1,
-			 model[1 + digits] & ~0x20, model + 2 + digits);
-	else
-		snprintf(out, 32, "ConnectX-%s", model + 1);
-	return out;
-}
-
-static void say_emulated(const struct hw_profile *profile)
-{
-	char product[32];
-
-	if (has_spoken || self_env_is_set("VERBENA_QUIET"))
-		return;
-	has_spoken = true;
-	fprintf(stderr, "verbena: emulated %s (%s) " EMU_DEVICE_NAME ", not real hardware\n",
-		product_name(profile->name, product), profile->name);
 }
 
 static void fork_prepare(void)
@@ -488,9 +468,9 @@ static struct open_file *file_find(const struct uv_file *uv)
 	return NULL;
 }
 
-static void file_remember(struct uv_file *uv)
+static void file_remember(struct uv_file *uv, const struct uv_identity *id)
 {
-	files[file_count++] = (struct open_file){ .uv = uv };
+	files[file_count++] = (struct open_file){ .uv = uv, .id = *id, .users = 1 };
 	engine_watch(function->engine, 1);
 }
 
@@ -522,7 +502,8 @@ void emu_rings_itself(struct uv_file *uv)
 	file_change(uv, false, true);
 }
 
-static int open_locked(struct uv_file **out)
+/* The function, made if there is none yet; with room for a file more. */
+static int function_need(void)
 {
 	struct emu_identity id;
 	int error = self_identity(&id);
@@ -535,14 +516,17 @@ static int open_locked(struct uv_file **out)
 		error = function_create(&id, &function);
 	if (!error && function->dev.is_fatal)
 		error = emu_complain("device", -EIO);
-	if (error)
-		return error;
-	error = emu_complain("context", uv_file_open(&function->dev, out));
+	return error;
+}
+
+/* There is a file, or one could not be opened. */
+static int opened(int error, struct uv_file *uv, const struct uv_identity *id)
+{
 	if (!error) {
-		file_remember(*out);
+		file_remember(uv, id);
 		lenders_admit(function->engine);
 		__atomic_store_n(&complained, 0, __ATOMIC_RELAXED);
-		say_emulated(id.profile);
+		self_say_emulated(function->dev.profile);
 	} else if (!file_count) {
 		function_destroy(function);
 		function = NULL;
@@ -550,18 +534,91 @@ static int open_locked(struct uv_file **out)
 	return error;
 }
 
-int emu_open(struct uv_file **out)
+/* What can't be told to others serves this process. */
+static void introduce(struct uv_file *uv, int fd, struct uv_identity *id)
+{
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		return;
+	id->dev = st.st_dev;
+	id->ino = st.st_ino;
+	uv_file_identify(uv, id);
+	card_write(fd, fabric_dir(function->fabric), function->dev.node_guid, id);
+}
+
+static int open_locked(int fd, struct uv_file **out)
+{
+	struct uv_identity id = { 0 };
+	int error = function_need();
+
+	if (error)
+		return error;
+	error = emu_complain("context", uv_file_open(&function->dev, out));
+	if (!error)
+		introduce(*out, fd, &id);
+	return opened(error, *out, &id);
+}
+
+static struct open_file *file_behind(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return NULL;
+	for (unsigned i = 0; i < file_count; i++)
+		if (files[i].id.ino == st.st_ino && files[i].id.dev == st.st_dev)
+			return &files[i];
+	return NULL;
+}
+
+static int import_locked(int fd, struct uv_file **out)
+{
+	struct uv_identity id = { 0 };
+	int error = function_need();
+
+	if (error)
+		return error;
+	error = card_read(fd, fabric_dir(function->fabric), function->dev.node_guid, &id);
+	if (!error)
+		error = uv_file_import(&function->dev, &id, out);
+	return opened(error, *out, &id);
+}
+
+static int adopt_locked(int fd, struct uv_file **out)
+{
+	struct open_file *file = lenders_are_admitted() ? file_behind(fd) : NULL;
+
+	if (!file)
+		return card_is_one(fd) ? import_locked(fd, out) : -EINVAL;
+	file->users++;
+	*out = file->uv;
+	return 0;
+}
+
+static int open_or_adopt(int (*how)(int fd, struct uv_file **out), int fd, struct uv_file **out)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int held = cancel_hold();
 	int error;
 
+	*out = NULL;
 	pthread_once(&once, begin);
 	pthread_mutex_lock(&life);
-	error = begin_error ? emu_complain("threads", begin_error) : open_locked(out);
+	error = begin_error ? emu_complain("threads", begin_error) : how(fd, out);
 	pthread_mutex_unlock(&life);
 	cancel_release(held);
 	return error;
+}
+
+int emu_open(int fd, struct uv_file **out)
+{
+	return open_or_adopt(open_locked, fd, out);
+}
+
+int emu_adopt(int fd, struct uv_file **out)
+{
+	return open_or_adopt(adopt_locked, fd, out);
 }
 
 static bool file_forget(const struct uv_file *uv)
@@ -570,38 +627,12 @@ static bool file_forget(const struct uv_file *uv)
 
 	if (!file)
 		return false;
+	if (--file->users)
+		return false;
 	if (is_watched(file))
 		engine_watch(function->engine, -1);
 	*file = files[--file_count];
 	return true;
-}
-
-void emu_close(struct uv_file *file)
-{
-	struct emu_function *last = NULL;
-	int held = cancel_hold();
-	int saved = errno;	/* a close() that succeeds tells why an earlier call failed */
-
-	if (!lenders_are_admitted()) {	/* as above: the files are the parent's */
-		cancel_release(held);
-		return;
-	}
-	pthread_mutex_lock(&life);
-	if (file_forget(file)) {
-		uv_file_close(file);
-		if (!file_count) {
-			last = function;
-			function = NULL;
-		}
-	}
-	if (last)
-		engine_doze_stop(last->engine);
-	/* What a thread does not come out of stays for ever. */
-	if (last && lenders_dismiss())
-		function_destroy(last);
-	pthread_mutex_unlock(&life);
-	errno = saved;
-	cancel_release(held);
 }
 
 static bool file_is_open(const struct uv_file *file)
@@ -614,6 +645,57 @@ static bool file_is_open(const struct uv_file *file)
 	is_open = file_find(file) && !function->dev.is_fatal;
 	pthread_mutex_unlock(&life);
 	return is_open;
+}
+
+static void close_locked(struct uv_file *file)
+{
+	struct emu_function *last = NULL;
+
+	if (file_forget(file)) {
+		uv_file_close(file);
+		if (!file_count) {
+			last = function;
+			function = NULL;
+		}
+	}
+	if (last)
+		engine_doze_stop(last->engine);
+	/* What a thread does not come out of stays for ever. */
+	if (last && lenders_dismiss())
+		function_destroy(last);
+}
+
+void emu_close(struct uv_file *file)
+{
+	int held = cancel_hold();
+	int saved = errno;	/* a close() that succeeds tells why an earlier call failed */
+
+	if (!lenders_are_admitted()) {	/* as above: the files are the parent's */
+		cancel_release(held);
+		return;
+	}
+	pthread_mutex_lock(&life);
+	close_locked(file);
+	pthread_mutex_unlock(&life);
+	errno = saved;
+	cancel_release(held);
+}
+
+/* --- imports --- */
+
+void emu_counts_imports(struct uv_file *file)
+{
+	if (file_is_open(file))
+		uv_counts_imports(file);
+}
+
+void emu_unimport(struct uv_file *file, enum emu_import kind, uint32_t handle)
+{
+	int held = cancel_hold();
+
+	if (file_is_open(file))
+		uv_unimport(file, (enum uv_import)kind, handle);
+	cancel_release(held);
 }
 
 int emu_ioctl(struct uv_file *file, void *call)

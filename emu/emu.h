@@ -54,9 +54,32 @@ uint64_t emu_identity_stamp(void);
  * libibverbs tries again.  Returns @error; 0 says nothing. */
 int emu_complain(const char *what, int error);
 
-/* 0 or -errno, which was complained about; says once that the NIC is emulated. */
-int emu_open(struct uv_file **out);
+/* A memfd that can become the command descriptor of a file; or -errno. */
+int emu_fd_create(bool closes_on_exec);
+/* 0 or -errno, which was complained about; says once that the NIC is emulated.  Other processes
+ * know the file by @fd, which is written to; -1: none of them will. */
+int emu_open(int fd, struct uv_file **out);
+/*
+ * The file behind a command descriptor that was passed to us: one of this process, which then
+ * must be closed once more, or one of another process, whose objects can be imported.  -EINVAL
+ * it is no command descriptor, or one of another fabric or node; -EBADF it was not passed but
+ * opened; -EIO its process is gone; -EOPNOTSUPP processes can't look into each other.
+ */
+int emu_adopt(int fd, struct uv_file **out);
 void emu_close(struct uv_file *file);
+
+/*
+ * As others may still have the command descriptor, and what is in the file: watch it while it is
+ * there (-1: not possible), and close the file with what came out; it stays open until nobody
+ * has the descriptor.
+ */
+int emu_watch(int fd);
+void emu_close_watched(struct uv_file *file, int watch);
+
+/* The user of @file tells of the end of each import, by the second one. */
+void emu_counts_imports(struct uv_file *file);
+enum emu_import { EMU_IMPORT_PD, EMU_IMPORT_MR, EMU_IMPORT_DM };
+void emu_unimport(struct uv_file *file, enum emu_import kind, uint32_t handle);
 
 int emu_ioctl(struct uv_file *file, void *call);
 ssize_t emu_write(struct uv_file *file, const void *command, size_t bytes);

@@ -142,3 +142,33 @@ uint64_t emu_identity_stamp(void)
 {
 	return fabric_port_stamp(self_env("VERBENA_FABRIC"), node());
 }
+
+/* --- saying who we are --- */
+
+/* "connectx-6dx" is sold as "ConnectX-6 Dx". */
+static const char *product_name(const char *profile, char out[32])
+{
+	const char *model = strchr(profile, '-');
+	int digits = model ? (int)strspn(model + 1, "0123456789") : 0;
+
+	if (strncmp(profile, "connectx-", 9) || !digits)
+		return profile;
+	if (model[1 + digits])
+		snprintf(out, 32, "ConnectX-%.*s %c%s", digits, model + 1,
+			 model[1 + digits] & ~0x20, model + 2 + digits);
+	else
+		snprintf(out, 32, "ConnectX-%s", model + 1);
+	return out;
+}
+
+void self_say_emulated(const struct hw_profile *profile)
+{
+	static bool has_spoken;	/* it would be noise with every open */
+	char product[32];
+
+	if (has_spoken || self_env_is_set("VERBENA_QUIET"))
+		return;
+	has_spoken = true;
+	fprintf(stderr, "verbena: emulated %s (%s) " EMU_DEVICE_NAME ", not real hardware\n",
+		product_name(profile->name, product), profile->name);
+}

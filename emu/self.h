@@ -15,6 +15,9 @@ const char *self_env(const char *name);
 bool self_env_is_set(const char *name);			/* and is not "0" */
 bool self_env_says(const char *name, const char *word);
 
+/* Say once on stderr that the NIC is emulated. */
+void self_say_emulated(const struct hw_profile *profile);
+
 /* emu_identity() before anybody changed anything. */
 int self_identity(struct emu_identity *out);
 /* What was set of this host's port. */

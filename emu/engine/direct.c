@@ -48,9 +48,8 @@ static void direct_store(void *ctx, const struct rc_resp *r)
 static_assert(offsetof(struct key_entry, is_valid) == 0, "in the first word");
 
 /* is_valid first and with acquire: the rest of a key that is valid is complete. */
-static int direct_key(void *ctx, uint32_t index, struct key_entry *out)
+int direct_key_read(struct share_peer *peer, uint32_t index, struct key_entry *out)
 {
-	struct share_peer *peer = ((struct direct *)ctx)->peer;
 	uint32_t first;
 	uint8_t is_valid;
 
@@ -58,6 +57,11 @@ static int direct_key(void *ctx, uint32_t index, struct key_entry *out)
 		return -ENOENT;
 	memcpy(&is_valid, &first, sizeof is_valid);
 	return is_valid ? share_read(peer, SHARE_KEY, index, 0, out, sizeof *out) : -ENOENT;
+}
+
+static int direct_key(void *ctx, uint32_t index, struct key_entry *out)
+{
+	return direct_key_read(((struct direct *)ctx)->peer, index, out);
 }
 
 static int direct_write(void *ctx, uint64_t to, const struct iovec *from, unsigned count,

@@ -396,6 +396,7 @@ int engine_create(struct emu_dev *dev, struct wire *wire, struct share *share,
 	list_init(&e->ready);
 	list_init(&e->blocked);
 	dev->engine = e;
+	abroad_keys_begin(e);
 	*out = e;
 	return 0;
 }
@@ -403,6 +404,7 @@ int engine_create(struct emu_dev *dev, struct wire *wire, struct share *share,
 void engine_destroy(struct engine *e)
 {
 	assert(!e->has_thread);
+	abroad_keys_end(e);
 	e->dev->engine = NULL;
 	ether_end(e);
 	free(e->heap);

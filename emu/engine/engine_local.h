@@ -12,6 +12,8 @@
 #include "emu/transport/tp.h"
 #include "emu/wire/wire.h"
 
+struct share_peer;
+
 struct qp_list {
 	struct emu_qp *first, **last;
 };
@@ -116,6 +118,12 @@ void records_scan(struct engine *e);	/* of every QP: finds whatever nobody told 
 
 /* direct.c: true if the packet's request was executed in the peer's place */
 bool direct_execute(struct engine *e, struct emu_qp *qp, const struct ib_packet *p);
+/* A copy of a valid key's entry.  0 or -ENOENT */
+int direct_key_read(struct share_peer *peer, uint32_t index, struct key_entry *out);
+
+/* abroad.c: keys of other functions */
+void abroad_keys_begin(struct engine *e);
+void abroad_keys_end(struct engine *e);
 
 /* doze.c: lock held, an event was raised */
 void doze_tell(struct engine *e);

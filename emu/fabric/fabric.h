@@ -22,7 +22,7 @@
 #define FABRIC_GIDS_MAX		32
 #define FABRIC_GROUPS_MAX	4096		/* memberships of all members together */
 
-enum fabric_space { FABRIC_QPN, FABRIC_KEY, FABRIC_SRQN, FABRIC_SPACE_COUNT };
+enum fabric_space { FABRIC_QPN, FABRIC_KEY, FABRIC_SRQN, FABRIC_PDN, FABRIC_SPACE_COUNT };
 
 struct fabric;
 

@@ -274,7 +274,11 @@ static const struct key_entry *find_own(const void *ctx, uint32_t index, struct 
 enum why key_use_check(const struct key_table *table, const struct key_use *use,
 		       struct iovec *out)
 {
-	return find_check(find_own, table, use, out);
+	enum why why = find_check(find_own, table, use, out);
+
+	if (__builtin_expect(why == WHY_KEY_UNKNOWN && table->far, 0))
+		return table->far(table->far_ctx, use, out);
+	return why;
 }
 
 enum why key_check(const struct key_table *table, uint32_t key, uint32_t pdn, uint32_t access,

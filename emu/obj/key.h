@@ -58,11 +58,18 @@ struct key_own {
 	uint8_t last_tag;
 };
 
+struct key_use;
+typedef enum why key_far_fn(void *ctx, const struct key_use *use, struct iovec *out);
+
 struct key_table {
 	struct home home;		/* of the entries */
 	struct number_space indices;	/* index -> struct key_entry */
 	uint8_t next_tag;
 	struct key_own **own;		/* [NUMBER_BLOCKS] of [NUMBER_BLOCK], by index */
+	/* Asked about a key that is not here: may it be done to memory of another function?  NULL:
+	 * there is no other. */
+	key_far_fn *far;
+	void *far_ctx;
 };
 
 /* table->home is set before. */

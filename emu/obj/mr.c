@@ -47,7 +47,8 @@ int pd_destroy(struct emu_dev *dev, struct emu_pd *pd)
 			.found = pd->obj.users);
 		return -EBUSY;
 	}
-	numbers_give(&dev->pdns, pd->pdn);
+	if (!pd->obj.proxy)
+		numbers_give(&dev->pdns, pd->pdn);
 	free(pd);
 	return 0;
 }
@@ -137,6 +138,7 @@ static struct key_entry entry_of(const struct emu_mr *mr)
 static void mr_fill(struct emu_mr *mr, struct emu_pd *pd, const struct mr_ask *ask)
 {
 	mr->pd = pd;
+	mr->pdn = pd->pdn;
 	mr->start = ask->start;
 	mr->bytes = ask->bytes;
 	mr->asked_iova = ask->iova;
@@ -220,7 +222,7 @@ static struct mr_ask ask_after(const struct emu_mr *mr, uint32_t what, const str
 
 static int change_check(const struct emu_mr *mr, uint32_t what, const struct mr_ask *after)
 {
-	if (!what || what & ~(uint32_t)MR_CHANGES_ALL || mr->backing)
+	if (!what || what & ~(uint32_t)MR_CHANGES_ALL || mr->backing || mr->obj.proxy)
 		return -EINVAL;
 	if (mr->windows)
 		return -EBUSY;
@@ -248,7 +250,7 @@ int mr_change(struct emu_dev *dev, struct emu_mr *mr, uint32_t what, struct emu_
 	return 0;
 }
 
-int mr_destroy(struct emu_dev *dev, struct emu_mr *mr)
+int mr_can_go(struct emu_dev *dev, const struct emu_mr *mr)
 {
 	if (mr->obj.users) {
 		dev_why(dev, .why = WHY_CMD_BUSY, .side = WHY_SIDE_COMMAND, .key = mr->key,
@@ -259,6 +261,19 @@ int mr_destroy(struct emu_dev *dev, struct emu_mr *mr)
 		dev_why(dev, .why = WHY_REGION_BOUND, .side = WHY_SIDE_COMMAND, .key = mr->key,
 			.found = mr->windows->key);
 		return -EBUSY;
+	}
+	return 0;
+}
+
+int mr_destroy(struct emu_dev *dev, struct emu_mr *mr)
+{
+	int rc = mr_can_go(dev, mr);
+
+	if (rc)
+		return rc;
+	if (mr->obj.proxy) {
+		free(mr);
+		return 0;
 	}
 	mw_leave_region(mr);
 	key_destroy(&dev->keys, mr->key);

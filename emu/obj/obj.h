@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "emu/diag/why.h"
+#include "emu/obj/abroad.h"
 #include "emu/obj/clock.h"
 #include "emu/obj/dc.h"
 #include "emu/obj/event.h"
@@ -51,6 +52,13 @@ struct emu_obj {
 	uint32_t handle;		/* in its file; written by uverbs/ */
 	uint32_t users;			/* objects that need this one: not 0 means EBUSY */
 	struct uv_file *file;
+	/* Of domains, regions and device memory, which can be shared; see uverbs/shared.h */
+	uint32_t references;		/* of this process: who made it, and each import */
+	uint32_t kept;			/* of the users: those that only other processes hold */
+	bool is_let_go;			/* no handle any more: other processes hold it */
+	struct abroad_object *told;	/* what the others see of it, or NULL */
+	struct emu_proxy *proxy;	/* it stands for another one, or NULL */
+	struct emu_obj *next_let_go;
 };
 
 struct emu_gid {
@@ -136,6 +144,10 @@ struct emu_dev {
 	struct xrc_domain *xrc_domains;
 	struct xrc_registry xrc_registry;
 	struct guests *guests;		/* targets of other processes; NULL: none yet */
+	struct abroad abroad;
+	struct emu_proxy *proxies;	/* what stands for something else */
+	struct emu_obj *let_go;		/* kept for other processes only */
+	uint64_t file_numbers[4];	/* those in use, see abroad.h */
 	void *engine;			/* struct engine, for uverbs/ only */
 };
 
@@ -170,7 +182,8 @@ int pd_destroy(struct emu_dev *dev, struct emu_pd *pd);			/* -EBUSY */
 
 struct emu_mr {
 	struct emu_obj obj;
-	struct emu_pd *pd;
+	struct emu_pd *pd;		/* NULL: it is of another process, and only its key is */
+	uint32_t pdn;
 	uint32_t key;			/* lkey and rkey */
 	uint64_t start, bytes;
 	uint64_t iova, asked_iova;	/* the first is 0 where the region is zero-based */
@@ -211,6 +224,7 @@ int mr_advise(struct emu_dev *dev, struct emu_pd *pd, enum mr_advice advice, boo
 	      const struct mr_range *range);
 
 /* -EBUSY windows are bound to it, unless the options let it go */
+int mr_can_go(struct emu_dev *dev, const struct emu_mr *mr);
 int mr_destroy(struct emu_dev *dev, struct emu_mr *mr);
 
 /* A place in a list of windows. */

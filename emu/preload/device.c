@@ -39,13 +39,13 @@ static int fail(int error)
 	return -1;
 }
 
-static int device_attach(int fd)
+static int device_attach(int fd, int (*how)(int fd, struct uv_file **out))
 {
 	struct uv_file *uv;
 	int error;
 
 	guard_prepare();
-	error = emu_open(&uv);
+	error = how(fd, &uv);
 	if (error)
 		return error;
 	error = guard_take();
@@ -58,16 +58,26 @@ static int device_attach(int fd)
 
 int device_open(int flags)
 {
-	int fd = memfd_create(EMU_UVERBS_NAME, flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
+	int fd = emu_fd_create(flags & O_CLOEXEC);
 	int error;
 
 	if (fd < 0)
-		return fail(emu_complain("file", -errno));
-	error = device_attach(fd);
+		return fail(emu_complain("file", fd));
+	error = device_attach(fd, emu_open);
 	if (!error)
 		return fd;
 	real()->close(fd);
 	return fail(error);
+}
+
+int device_adopt(int fd)
+{
+	struct shim_file *file = files_get(fd);
+	bool is_known = file && files_device(file);
+
+	if (file)
+		files_put(file);
+	return is_known ? 0 : device_attach(fd, emu_adopt);
 }
 
 void device_stat(struct stat *st)
@@ -168,6 +178,7 @@ SHIM_EXPORT int close(int fd)
 	if (__builtin_expect(!file, 1))
 		return real()->close(fd);
 	held = cancel_hold();		/* or the device would stay open */
+	files_watch(file, fd);
 	result = real()->close(fd);
 	files_put(file);
 	cancel_release(held);

@@ -16,6 +16,7 @@ struct shim_file {
 	struct uv_file *uv;
 	unsigned users;			/* descriptors and running calls */
 	bool is_dead;			/* inherited by fork() */
+	int watch;			/* see emu_watch() */
 	dev_t dev;
 	ino_t ino;
 };
@@ -108,7 +109,8 @@ static struct shim_file *file_create(int fd, struct uv_file *uv)
 		return NULL;
 	file = malloc(sizeof *file);
 	if (file)
-		*file = (struct shim_file){ .uv = uv, .dev = st.st_dev, .ino = st.st_ino };
+		*file = (struct shim_file){ .uv = uv, .dev = st.st_dev, .ino = st.st_ino,
+					    .watch = -1 };
 	return file;
 }
 
@@ -190,7 +192,7 @@ void files_put(struct shim_file *file)
 	if (!is_last)
 		return;
 	if (!file->is_dead)
-		emu_close(file->uv);
+		emu_close_watched(file->uv, file->watch);
 	free(file);
 }
 
@@ -211,6 +213,17 @@ struct shim_file *files_take(int fd)
 		file = slot_set(slot, NULL);
 	pthread_mutex_unlock(&files_lock);
 	return file;
+}
+
+void files_watch(struct shim_file *file, int fd)
+{
+	bool is_last;
+
+	pthread_mutex_lock(&files_lock);
+	is_last = file->users == 1 && !file->is_dead && file->watch < 0;
+	pthread_mutex_unlock(&files_lock);
+	if (is_last)
+		file->watch = emu_watch(fd);
 }
 
 void files_look_again(unsigned first, unsigned last)

@@ -53,6 +53,10 @@ void files_dup(int fd, int new_fd);
  * the close; NULL: not ours. */
 struct shim_file *files_take(int fd);
 
+/* @file came out of the table and its descriptor @fd is still there: if that was the last one, see
+ * whether other processes have it. */
+void files_watch(struct shim_file *file, int fd);
+
 /* Numbers from @first to @last were closed, perhaps. */
 void files_look_again(unsigned first, unsigned last);
 #endif

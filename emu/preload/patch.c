@@ -355,12 +355,73 @@ SHIM_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	return verb ? context_patch(verb(device)) : NULL;
 }
 
+static void imports_count(const struct ibv_context *context)
+{
+	struct shim_file *file = context ? files_get(context->cmd_fd) : NULL;
+
+	if (!file)
+		return;
+	if (files_device(file))
+		emu_counts_imports(files_device(file));
+	files_put(file);
+}
+
+/* A descriptor of another process becomes a device, so that libibverbs finds one. */
 SHIM_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
 	struct ibv_context *(*verb)(int) =
 		find_verb("ibv_import_device", "IBVERBS_1.10", LIBIBVERBS);
+	int error = verb && shim_is_on() ? device_adopt(cmd_fd) : 0;
+	struct ibv_context *context;
 
-	return verb ? context_patch(verb(cmd_fd)) : NULL;
+	if (!verb)
+		return NULL;
+	if (error && error != -EINVAL) {
+		errno = -error;
+		return NULL;
+	}
+	context = context_patch(verb(cmd_fd));
+	imports_count(context);
+	return context;
+}
+
+/* The driver tells nobody. */
+static void unimported(const struct ibv_context *context, enum emu_import kind, uint32_t handle)
+{
+	struct shim_file *file = files_get(context->cmd_fd);
+
+	if (!file)
+		return;
+	if (files_device(file))
+		emu_unimport(files_device(file), kind, handle);
+	files_put(file);
+}
+
+SHIM_EXPORT void ibv_unimport_pd(struct ibv_pd *pd)
+{
+	void (*verb)(struct ibv_pd *) = find_verb("ibv_unimport_pd", "IBVERBS_1.10", LIBIBVERBS);
+
+	unimported(pd->context, EMU_IMPORT_PD, pd->handle);
+	if (verb)
+		verb(pd);
+}
+
+SHIM_EXPORT void ibv_unimport_mr(struct ibv_mr *mr)
+{
+	void (*verb)(struct ibv_mr *) = find_verb("ibv_unimport_mr", "IBVERBS_1.10", LIBIBVERBS);
+
+	unimported(mr->context, EMU_IMPORT_MR, mr->handle);
+	if (verb)
+		verb(mr);
+}
+
+SHIM_EXPORT void ibv_unimport_dm(struct ibv_dm *dm)
+{
+	void (*verb)(struct ibv_dm *) = find_verb("ibv_unimport_dm", "IBVERBS_1.13", LIBIBVERBS);
+
+	unimported(dm->context, EMU_IMPORT_DM, dm->handle);
+	if (verb)
+		verb(dm);
 }
 
 /* It does no more than read the channel, so a thread that would sleep there may do so in the

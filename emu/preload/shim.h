@@ -13,6 +13,10 @@ bool shim_is_on(void);
 /* open() of the device: a descriptor, or -1 and errno. */
 int device_open(int flags);
 
+/* @fd was passed to this process: if it is a command descriptor it is the device from now on.  0 or
+ * -errno of emu_adopt(). */
+int device_adopt(int fd);
+
 /* What the kernel says of a descriptor or path becomes what it says of the device. */
 void device_stat(struct stat *st);
 

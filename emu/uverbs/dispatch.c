@@ -16,6 +16,7 @@
 #include "emu/mem/mem.h"
 #include "emu/uverbs/dispatch.h"
 #include "emu/uverbs/file.h"
+#include "emu/uverbs/shared.h"
 #include "emu/uverbs/uverbs.h"
 
 #define DRIVER_MLX5		1u	/* enum rdma_driver_id */
@@ -84,6 +85,7 @@ int uv_call_end(struct uv_call *call, int result, uint64_t reasons_before)
 			.addr = (uint64_t)call->object << 32 | call->number,
 			.bytes = call->culprit, .found = (uint64_t)-result);
 	uv_call_drop(call);
+	shared_look(call->dev);
 	engine_leave(call->engine);
 	return result;
 }
@@ -388,6 +390,18 @@ static void core_number_take(struct uv_call *call, const struct uv_attr *row, st
 	slot->given.addr = row->kind == UV_FD_USE ? (uint64_t)(int64_t)(int32_t)number : number;
 }
 
+/* Each use in such a place is an import of its own. */
+static int import_find(struct uv_call *call, const struct uv_attr *row, struct uv_slot *slot)
+{
+	int ret = file_handle_find(call->file, slot->given.addr, row->obj, &slot->obj);
+
+	if (!ret)
+		shared_count(call->file, slot->obj);
+	else if (ret == -ENOENT && slot->given.addr <= UINT32_MAX)
+		ret = shared_import(call->file, (uint32_t)slot->given.addr, row->obj, &slot->obj);
+	return ret;
+}
+
 static int object_find(struct uv_call *call, const struct uv_attr *row, struct uv_slot *slot)
 {
 	int ret;
@@ -395,11 +409,13 @@ static int object_find(struct uv_call *call, const struct uv_attr *row, struct u
 	if (row->kind == UV_FD_USE)
 		ret = file_event_fd_find(call->file, (int64_t)slot->given.addr, row->obj,
 					 &slot->obj);
+	else if (row->imports)
+		ret = import_find(call, row, slot);
 	else
 		ret = file_handle_find(call->file, slot->given.addr, row->obj, &slot->obj);
 	if (ret)
 		return refuse_attr(call, row->id, WHY_CMD_HANDLE, ret);
-	if (row->kind == UV_DESTROY && slot->obj->users)
+	if (row->kind == UV_DESTROY && slot->obj->users > slot->obj->kept)
 		return refuse_attr(call, row->id, WHY_CMD_BUSY, -EBUSY);
 	return 0;
 }
@@ -492,11 +508,15 @@ static int results_write(struct uv_call *call)
 static int created_publish(struct uv_call *call)
 {
 	struct emu_obj *obj = call->created;
+	int ret;
 
 	obj->file = call->file;
 	if (call->created_fd >= 0)
 		return file_event_fd_add(call->file, obj, call->created_fd);
-	return file_handle_add(call->file, obj);
+	ret = file_handle_add(call->file, obj);
+	if (!ret)
+		shared_tell(call->file, obj);
+	return ret;
 }
 
 /* Take back what the handler made; the application never learned of it. */
@@ -535,7 +555,8 @@ static void destroyed_forget(struct uv_call *call)
 	for (unsigned i = 0; i < call->method->attr_count; i++) {
 		if (call->method->attr[i].kind != UV_DESTROY || !call->slot[i].is_given)
 			continue;
-		file_handle_drop(call->file, (uint32_t)call->slot[i].given.addr);
+		if (!call->keeps_handle)
+			file_handle_drop(call->file, (uint32_t)call->slot[i].given.addr);
 		call->slot[i].obj = NULL;
 	}
 }

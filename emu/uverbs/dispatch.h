@@ -51,6 +51,7 @@ struct uv_attr {
 	bool keeps_tail;		/* OUT: what lies behind is left alone */
 	bool has_list;			/* IN: what lies behind is for uv_list() */
 	uint16_t at;			/* UV_CORE: offset of the number */
+	bool imports;			/* USE: may be an object of another process */
 	bool (*applies)(const void *core_in);	/* UV_CORE: NULL, or is the number one? */
 	uint64_t flags;			/* UV_FLAGS: the known ones */
 	const uint8_t *choice_bytes;	/* UV_ENUM: of each of @choices */
@@ -112,6 +113,7 @@ struct uv_call {
 	uint32_t culprit;		/* attribute id, or 0 */
 	enum why why;			/* WHY_NONE: derived from the errno */
 	bool is_probe;			/* an expected refusal: no reason is kept */
+	bool keeps_handle;		/* of what it destroys: others still have the object */
 	bool lacks_memory;		/* an output could not be staged */
 	struct emu_obj *created;	/* by the handler; published if everything else worked */
 	int created_fd;			/* its descriptor, or -1 */

@@ -15,6 +15,7 @@
 #include "emu/obj/srq.h"
 #include "emu/obj/wq.h"
 #include "emu/uverbs/file.h"
+#include "emu/uverbs/shared.h"
 #include "emu/uverbs/uverbs.h"
 #include "include/base/file_limit.h"
 
@@ -24,16 +25,46 @@
 
 int file_handle_add(struct uv_file *file, struct emu_obj *obj)
 {
-	int ret = numbers_take(&file->handles, obj, &obj->handle);
+	uint32_t number;
+	int ret = numbers_take(&file->handles, obj, &number);
 
-	if (!ret && obj->handle >= file->handle_end)
-		file->handle_end = obj->handle + 1;
-	return ret;
+	if (!ret && file->handle_base && number > UV_HANDLE_OWN_MASK) {
+		numbers_give(&file->handles, number);
+		ret = -ENOMEM;
+	}
+	if (ret)
+		return ret;
+	obj->handle = file->handle_base | number;
+	if (number >= file->handle_end)
+		file->handle_end = number + 1;
+	return 0;
 }
 
+static bool is_own(const struct uv_file *file, uint32_t handle)
+{
+	return uv_handle_base(handle) == file->handle_base;
+}
+
+/* What stands for an object elsewhere has taken itself out. */
 void file_handle_drop(struct uv_file *file, uint32_t handle)
 {
-	numbers_give(&file->handles, handle);
+	if (is_own(file, handle))
+		numbers_give(&file->handles, handle - file->handle_base);
+}
+
+struct emu_obj *file_handle_at(const struct uv_file *file, uint32_t number)
+{
+	return numbers_find(&file->handles, number);
+}
+
+static struct emu_obj *object_of(struct uv_file *file, uint32_t handle)
+{
+	struct emu_obj *obj;
+
+	if (!is_own(file, handle))
+		return shared_find(file, handle);
+	obj = numbers_find(&file->handles, handle - file->handle_base);
+	return obj && !obj->is_let_go ? obj : NULL;
 }
 
 int file_handle_find(struct uv_file *file, uint64_t handle, enum obj_type type,
@@ -43,7 +74,7 @@ int file_handle_find(struct uv_file *file, uint64_t handle, enum obj_type type,
 
 	if (handle > INT64_MAX)
 		return -EINVAL;
-	obj = handle <= UINT32_MAX ? numbers_find(&file->handles, (uint32_t)handle) : NULL;
+	obj = handle <= UINT32_MAX ? object_of(file, (uint32_t)handle) : NULL;
 	if (!obj)
 		return -ENOENT;
 	if (obj->type != type && !(type == OBJ_QP && obj->type == OBJ_QP_OPEN))
@@ -435,7 +466,11 @@ static void (*const destroys[OBJ_TYPE_COUNT])(struct uv_file *, struct emu_obj *
 
 void file_object_destroy(struct uv_file *file, struct emu_obj *obj)
 {
+	struct emu_proxy *proxy = obj->proxy;
+
+	shared_forget(file, obj);
 	destroys[obj->type](file, obj);
+	free(proxy);
 }
 
 /* Users before what they use. */
@@ -460,14 +495,24 @@ static const enum obj_type close_order[] = {
 
 static void objects_close(struct uv_file *file, enum obj_type type)
 {
-	for (uint32_t handle = 0; handle < file->handle_end; handle++) {
-		struct emu_obj *obj = numbers_find(&file->handles, handle);
+	for (uint32_t number = 0; number < file->handle_end; number++) {
+		struct emu_obj *obj = numbers_find(&file->handles, number);
 
 		if (!obj || obj->type != type)
 			continue;
-		file_handle_drop(file, handle);
+		numbers_give(&file->handles, number);
 		file_object_destroy(file, obj);
 	}
+}
+
+static void proxies_close(struct uv_file *file, enum obj_type type)
+{
+	for (unsigned i = 0; i < UV_PROXY_BUCKETS; i++)
+		for (struct emu_proxy *p = file->proxy[i], *next; p; p = next) {
+			next = p->next;
+			if (p->obj->type == type)
+				file_object_destroy(file, p->obj);
+		}
 }
 
 static void event_fds_close(struct uv_file *file)
@@ -479,6 +524,25 @@ static void event_fds_close(struct uv_file *file)
 
 /* --- the file --- */
 
+static void file_number_take(struct uv_file *file)
+{
+	uint64_t *used = file->dev->file_numbers;
+	uint32_t number = 0;
+
+	while (number < ABROAD_FILES && used[number / 64] >> number % 64 & 1)
+		number++;
+	file->number = number;
+	if (number < ABROAD_FILES)
+		used[number / 64] |= UINT64_C(1) << number % 64;
+}
+
+static void file_number_give(struct uv_file *file)
+{
+	if (file->number < ABROAD_FILES)
+		file->dev->file_numbers[file->number / 64] &=
+			~(UINT64_C(1) << file->number % 64);
+}
+
 int uv_file_open(struct emu_dev *dev, struct uv_file **out)
 {
 	struct uv_file *file = calloc(1, sizeof *file);
@@ -489,12 +553,14 @@ int uv_file_open(struct emu_dev *dev, struct uv_file **out)
 	file->dev = dev;
 	file->pages.fd = -1;
 	file->event_fd_sweep_at = SWEEP_AT_FIRST;
+	file_number_take(file);
 	ret = numbers_init(&file->handles, 0, NULL, NULL);
 	/* Now, so that a lack of memory or descriptors is told of when the device is opened: the
 	 * driver makes do without pages, and then fails at its first CQ. */
 	if (!ret)
 		ret = pages_open(&file->pages);
 	if (ret) {
+		file_number_give(file);
 		numbers_free(&file->handles);
 		free(file);
 		return ret;
@@ -503,13 +569,94 @@ int uv_file_open(struct emu_dev *dev, struct uv_file **out)
 	return 0;
 }
 
+/* Lock held. */
+static void identify(struct uv_file *file, const struct uv_identity *id)
+{
+	file->dev_of_fd = id->dev;
+	file->ino = id->ino;
+	shared_file_tell(file);
+}
+
+void uv_file_identify(struct uv_file *file, struct uv_identity *id)
+{
+	const struct abroad *abroad = &file->dev->abroad;
+
+	engine_enter(file->dev->engine);
+	identify(file, id);
+	id->number = file->number;
+	id->slot = abroad->self;
+	id->generation = abroad->generation;
+	engine_leave(file->dev->engine);
+}
+
+/* What came with the context there comes with it here. */
+static int context_import(struct uv_file *file, const struct abroad_file *from)
+{
+	file->has_context = from->has_context;
+	file->has_dynamic_pages = from->has_dynamic_pages;
+	file->cqe_version = from->cqe_version;
+	while (file->pages.static_count < from->static_pages) {
+		int page = file_page_take(file);
+
+		if (page < 0)
+			return page;
+		file->pages.static_count++;
+	}
+	return 0;
+}
+
+static int import_locked(struct uv_file *file, const struct uv_identity *id)
+{
+	const struct abroad *abroad = &file->dev->abroad;
+	union abroad_entry entry;
+	int ret;
+
+	file->origin = (struct abroad_ref){ id->slot, id->generation,
+					    ABROAD_OF_FILE(id->number) };
+	if (!abroad->ctx || id->number >= ABROAD_FILES)
+		return abroad->ctx ? -EBADF : -EOPNOTSUPP;
+	ret = abroad->read(abroad->ctx, &file->origin, &entry);
+	if (ret == -ENOENT || (!ret && (entry.file.state != ABROAD_THERE ||
+					entry.file.ino != id->ino || entry.file.dev != id->dev)))
+		ret = -EBADF;
+	if (!ret)
+		ret = context_import(file, &entry.file);
+	if (ret)
+		return ret;
+	file->is_imported = true;
+	file->handle_base = UV_HANDLE_FAR | abroad->self << UV_HANDLE_SLOT_SHIFT;
+	identify(file, id);
+	return 0;
+}
+
+int uv_file_import(struct emu_dev *dev, const struct uv_identity *id, struct uv_file **out)
+{
+	struct uv_file *file;
+	int ret = uv_file_open(dev, &file);
+
+	if (ret)
+		return ret;
+	engine_enter(dev->engine);
+	ret = import_locked(file, id);
+	engine_leave(dev->engine);
+	if (ret)
+		uv_file_close(file);
+	else
+		*out = file;
+	return ret;
+}
+
 void uv_file_close(struct uv_file *file)
 {
 	struct engine *engine = file->dev->engine;
 
 	engine_enter(engine);
-	for (size_t i = 0; i < sizeof close_order / sizeof *close_order; i++)
+	shared_file_end(file);
+	for (size_t i = 0; i < sizeof close_order / sizeof *close_order; i++) {
 		objects_close(file, close_order[i]);
+		proxies_close(file, close_order[i]);
+	}
+	file_number_give(file);
 	event_fds_close(file);
 	for (uint32_t page = 0; page < UV_PAGES; page++)
 		if (file->pages.is_used[page])

@@ -42,6 +42,8 @@ struct uv_pages {
 	uint8_t device_pages[UV_DEVICE_PAGES];
 };
 
+#define UV_PROXY_BUCKETS	256u
+
 struct uv_file {
 	struct emu_dev *dev;
 	bool has_context;
@@ -53,6 +55,15 @@ struct uv_file {
 	struct uv_event_fd *event_fd;
 	unsigned event_fd_count, event_fd_size, event_fd_sweep_at;
 	struct uv_pages pages;
+	/* See shared.h.  What the command descriptor is known by: */
+	uint64_t dev_of_fd, ino;	/* ino 0: nobody else can know it */
+	uint32_t number;		/* of this function's files */
+	struct abroad_file *told;	/* what the others see of it, or NULL */
+	struct abroad_ref origin;	/* of an imported one: whose it was first; slot's entry */
+	bool is_imported;
+	bool counts_imports;		/* its user tells of the end of each import */
+	uint32_t handle_base;		/* in every handle of this process */
+	struct emu_proxy *proxy[UV_PROXY_BUCKETS];	/* by handles of others */
 	struct clock_pages clock;	/* in the device's list once one was mapped */
 };
 
@@ -72,6 +83,8 @@ struct uv_uar {
 /* Give @obj a handle.  0 or -ENOMEM */
 int file_handle_add(struct uv_file *file, struct emu_obj *obj);
 void file_handle_drop(struct uv_file *file, uint32_t handle);
+/* The object with this number, without what all handles of the file have in common; or NULL. */
+struct emu_obj *file_handle_at(const struct uv_file *file, uint32_t number);
 /* -ENOENT: no such handle; -EINVAL: an object of another type.  For OBJ_QP see file_qp(). */
 int file_handle_find(struct uv_file *file, uint64_t handle, enum obj_type type,
 		     struct emu_obj **out);

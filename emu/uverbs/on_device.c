@@ -18,6 +18,7 @@
 #include "emu/obj/flow.h"
 #include "emu/uverbs/file.h"
 #include "emu/uverbs/handlers.h"
+#include "emu/uverbs/shared.h"
 #include "emu/uverbs/on_dc.h"
 
 /* --- contexts --- */
@@ -108,6 +109,7 @@ static void context_undo(struct uv_call *call)
 {
 	static_pages_give(call);
 	call->file->has_context = false;
+	shared_file_tell(call->file);
 }
 
 static int context_open(struct uv_call *call)
@@ -128,6 +130,7 @@ static int context_open(struct uv_call *call)
 	file->has_context = true;
 	file->has_dynamic_pages = ask->lib_caps & MLX5_LIB_CAP_DYN_UAR;
 	file->cqe_version = ask->max_cqe_version ? 1 : 0;
+	shared_file_tell(file);
 	call->undo = context_undo;
 	reply = context_describe(file);
 	reply.response_length = room < sizeof reply ? room : sizeof reply;
@@ -213,9 +216,11 @@ static uint32_t handles_list(const struct uv_call *call, enum obj_type type, uin
 	struct emu_obj *obj;
 	uint32_t count = 0;
 
-	for (uint32_t h = 0; h < call->file->handle_end && count < list_max; h++)
-		if (!file_handle_find(call->file, h, type, &obj))
-			list[count++] = h;
+	for (uint32_t n = 0; n < call->file->handle_end && count < list_max; n++) {
+		obj = file_handle_at(call->file, n);
+		if (obj && !file_handle_find(call->file, obj->handle, type, &obj))
+			list[count++] = obj->handle;
+	}
 	return count;
 }
 

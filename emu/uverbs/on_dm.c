@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include "emu/uverbs/file.h"
 #include "emu/uverbs/handlers.h"
+#include "emu/uverbs/shared.h"
 
 enum {
 	DM_UNIT_BYTES = 64,		/* what is there is a multiple of it */
@@ -71,8 +72,7 @@ int on_alloc_dm(struct uv_call *call)
 
 int on_free_dm(struct uv_call *call)
 {
-	file_object_destroy(call->file, uv_obj(call, UVERBS_ATTR_FREE_DM_HANDLE));
-	return 0;
+	return shared_release(call, uv_obj(call, UVERBS_ATTR_FREE_DM_HANDLE));
 }
 
 int on_query_dm(struct uv_call *call)

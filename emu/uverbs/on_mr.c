@@ -9,6 +9,7 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include "emu/uverbs/file.h"
 #include "emu/uverbs/handlers.h"
+#include "emu/uverbs/shared.h"
 
 int on_alloc_pd(struct uv_call *call)
 {
@@ -28,12 +29,12 @@ int on_alloc_pd(struct uv_call *call)
 
 int on_dealloc_pd(struct uv_call *call)
 {
-	return pd_destroy(call->dev, uv_pd(call, UVERBS_ATTR_DESTROY_PD_HANDLE));
+	return shared_release(call, uv_obj(call, UVERBS_ATTR_DESTROY_PD_HANDLE));
 }
 
 int on_dealloc_pd_legacy(struct uv_call *call)
 {
-	return pd_destroy(call->dev, uv_pd(call, UV_PD));
+	return shared_release(call, uv_obj(call, UV_PD));
 }
 
 int on_query_pd(struct uv_call *call)
@@ -86,6 +87,7 @@ int on_rereg_mr(struct uv_call *call)
 		ret = mr_change(call->dev, mr, in->flags, pd, &ask);
 	if (ret)
 		return ret;
+	shared_tell(call->file, &mr->obj);
 	reply.lkey = mr->key;
 	reply.rkey = mr->key;
 	uv_put(call, UVERBS_ATTR_CORE_OUT, &reply, sizeof reply);
@@ -114,12 +116,12 @@ int on_advise_mr(struct uv_call *call)
 
 int on_dereg_mr(struct uv_call *call)
 {
-	return mr_destroy(call->dev, uv_mr(call, UVERBS_ATTR_DESTROY_MR_HANDLE));
+	return shared_release(call, uv_obj(call, UVERBS_ATTR_DESTROY_MR_HANDLE));
 }
 
 int on_dereg_mr_legacy(struct uv_call *call)
 {
-	return mr_destroy(call->dev, uv_mr(call, UV_MR));
+	return shared_release(call, uv_obj(call, UV_MR));
 }
 
 int on_query_mr(struct uv_call *call)

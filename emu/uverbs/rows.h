@@ -57,6 +57,7 @@
 /* Objects.  A type of OBJ_NONE is one that this device never has. */
 #define NEW(id, type)		ROW(id, UV_NEW, UV_MANDATORY, .obj = type)
 #define USE(id, type, need)	ROW(id, UV_USE, need, .obj = type)
+#define IMPORT(id, type)	ROW(id, UV_USE, UV_MANDATORY, .obj = type, .imports = true)
 #define DESTROY(id, type)	ROW(id, UV_DESTROY, UV_MANDATORY, .obj = type)
 #define FD_NEW(id, type)	ROW(id, UV_FD_NEW, UV_MANDATORY, .obj = type)
 #define FD_USE(id, type)	ROW(id, UV_FD_USE, UV_OPTIONAL, .obj = type)

@@ -10,6 +10,7 @@
  */
 #ifndef EMU_UVERBS_UVERBS_H
 #define EMU_UVERBS_UVERBS_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -20,6 +21,24 @@ struct uv_file;
 int uv_file_open(struct emu_dev *dev, struct uv_file **out);	/* 0, -ENOMEM */
 /* Frees every object of the file, also those that the application leaked. */
 void uv_file_close(struct uv_file *file);
+
+/*
+ * Files that other processes know: @number is what this function calls it in its segment.  Whoever
+ * got the command descriptor, which has this inode, can open it as one that was @imported.
+ */
+struct uv_identity { uint64_t dev, ino; uint32_t slot, generation, number; };
+void uv_file_identify(struct uv_file *file, struct uv_identity *id);	/* dev, ino are given */
+/* -EBADF it is not that file; -EIO its process is gone; -EOPNOTSUPP nothing can be shared;
+ * -ENOMEM */
+int uv_file_import(struct emu_dev *dev, const struct uv_identity *id, struct uv_file **out);
+
+/* May somebody who has the command descriptor want this process's part of the file? */
+bool uv_file_is_wanted(struct uv_file *file);
+
+/* The user of this file says when an import ends, so that each counts. */
+void uv_counts_imports(struct uv_file *file);
+enum uv_import { UV_IMPORT_PD, UV_IMPORT_MR, UV_IMPORT_DM };
+void uv_unimport(struct uv_file *file, enum uv_import kind, uint32_t handle);
 
 /* RDMA_VERBS_IOCTL with @call in the application's memory.  0 or -errno. */
 int uv_ioctl(struct uv_file *file, void *call);

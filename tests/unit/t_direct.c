@@ -637,7 +637,7 @@ static void expect_segments(const char *one_sided_value, int count)
 		setenv("VERBENA_ONE_SIDED", one_sided_value, 1);
 	else
 		unsetenv("VERBENA_ONE_SIDED");
-	cr_assert_eq(emu_open(&file), 0);
+	cr_assert_eq(emu_open(-1, &file), 0);
 	cr_assert_eq(segments_in(fabric), count);
 	emu_close(file);
 }
