@@ -171,7 +171,8 @@ int end_open(struct end *e, const struct end_opts *opts, const struct end *share
 	err = context_take(e, shared);
 	if (err)
 		return err;
-	e->pd = ibv_alloc_pd(e->context);
+	e->owns_pd = !shared || !shared->lends_pd;
+	e->pd = e->owns_pd ? ibv_alloc_pd(e->context) : shared->pd;
 	e->buf = buffer_map(opts->bytes);
 	if (!e->pd || e->buf == MAP_FAILED)
 		return errno;
@@ -219,7 +220,7 @@ void end_close(struct end *e)
 		ibv_destroy_cq(e->cq[SEND_CQ]);
 	if (e->channel)
 		ibv_destroy_comp_channel(e->channel);
-	if (e->pd)
+	if (e->owns_pd && e->pd)
 		ibv_dealloc_pd(e->pd);
 	if (e->owns_context) {
 		ibv_close_device(e->context);

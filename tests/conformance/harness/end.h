@@ -82,6 +82,8 @@ struct end {
 	struct event_log *log;
 	bool owns_context;
 	struct ibv_pd *pd;
+	bool lends_pd;			/* others that use the context use its domain, too */
+	bool owns_pd;
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq[2];		/* by enum end_queue */
 	struct ibv_qp *qp;
