@@ -13,6 +13,7 @@
  * Threads: any; `channels_lock` orders opening, adopting and closing, and nothing of the emulator
  * is called under it.
  */
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -291,6 +292,8 @@ static void channel_close(struct channel *c)
 	int held = cancel_hold();
 
 	pthread_mutex_lock(&channels_lock);
+	if (e->channels == 1 && !e->is_closed && is_at(e, c->fd))
+		emu_watch(e->uv, c->fd);
 	if (is_at(e, c->fd))
 		close(c->fd);
 	fd_forget(e, c->fd);
@@ -338,6 +341,23 @@ static void channel_clock_refresh(struct channel *c)
 	call_end(c);
 }
 
+static_assert((int)CHANNEL_PD == EMU_IMPORT_PD && (int)CHANNEL_MR == EMU_IMPORT_MR &&
+	      (int)CHANNEL_DM == EMU_IMPORT_DM, "the same kinds");
+
+static void channel_unimport(struct channel *c, enum channel_kind kind, uint32_t handle)
+{
+	if (!quick_begin(c))
+		return;
+	emu_unimport(uv_of(c), (enum emu_import)kind, handle);
+	call_end(c);
+}
+
+static int channel_share(int from_fd, int to_fd, enum channel_kind kind, uint32_t from_handle,
+			 uint32_t *to_handle_out)
+{
+	return emu_share(from_fd, to_fd, (enum emu_import)kind, from_handle, to_handle_out);
+}
+
 static const struct channel_ops emulated_ops = {
 	.command = emu_command,
 	.map = emu_map,
@@ -350,6 +370,8 @@ static const struct channel_ops emulated_ops = {
 	.awaits_events = channel_awaits_events,
 	.rings_itself = channel_rings_itself,
 	.clock_refresh = channel_clock_refresh,
+	.unimport = channel_unimport,
+	.share = channel_share,
 };
 
 static void device_fill(const struct emu_identity *id, struct channel_device *out)
@@ -428,13 +450,13 @@ static void fd_add(struct emu_channel *e, int fd)
 	e->channels++;
 }
 
-static int file_begin(int fd, struct emu_channel *e)
+static int file_begin(int fd, struct emu_channel *e, int (*how)(int fd, struct uv_file **out))
 {
 	struct stat st;
 	int error = fstat(fd, &st) ? -errno : mem_guard_init();
 
 	if (!error)
-		error = emu_open(fd, &e->uv);
+		error = how(fd, &e->uv);
 	if (error)
 		return error;
 	emu_patched(e->uv);	/* its library tells of what it rings */
@@ -450,19 +472,17 @@ static void channel_begin(struct channel *out, struct emu_channel *e, int fd)
 	*out = (struct channel){ .ops = &emulated_ops, .fd = fd, .file = e };
 }
 
-static int open_held(struct channel *out)
+/* A file that is not among ours yet.  @fd stays the caller's if it fails. */
+static int file_add(int fd, int (*how)(int fd, struct uv_file **out), struct emu_channel **out)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct emu_channel *e = calloc(1, sizeof *e);
-	int fd = emu_fd_create(true);
-	int error = !e ? -ENOMEM : fd < 0 ? emu_complain("file", fd) : 0;
+	int error = e ? 0 : -ENOMEM;
 
 	pthread_once(&once, begin);
 	if (!error)
-		error = file_begin(fd, e);
+		error = file_begin(fd, e, how);
 	if (error) {
-		if (fd >= 0)
-			close(fd);
 		free(e);
 		return error;
 	}
@@ -470,8 +490,21 @@ static int open_held(struct channel *out)
 	e->next = channels;
 	channels = e;
 	pthread_mutex_unlock(&channels_lock);
-	channel_begin(out, e, fd);
+	*out = e;
 	return 0;
+}
+
+static int open_held(struct channel *out)
+{
+	struct emu_channel *e;
+	int fd = emu_fd_create(true);
+	int error = fd < 0 ? emu_complain("file", fd) : file_add(fd, emu_open, &e);
+
+	if (!error)
+		channel_begin(out, e, fd);
+	else if (fd >= 0)
+		close(fd);
+	return error;
 }
 
 static int emulated_open(const struct channel_device *device, struct channel *out)
@@ -484,27 +517,46 @@ static int emulated_open(const struct channel_device *device, struct channel *ou
 	return error;
 }
 
-/* Descriptors of other processes can't be told from any other file yet. */
-static int emulated_adopt(int fd, struct channel_device *out_device, struct channel *out)
+/* One of ours that is open, with @fd as a descriptor more; or NULL. */
+static struct emu_channel *known_take(int fd)
 {
-	struct emu_identity id;
 	struct emu_channel *e;
 	struct stat st;
-	int error = fstat(fd, &st) ? -errno : emu_identity(&id);
 
-	if (error)
-		return error;
+	if (fstat(fd, &st))
+		return NULL;
 	pthread_mutex_lock(&channels_lock);
 	for (e = channels; e && (e->is_closed || !is_same(e, &st)); e = e->next)
 		;
 	if (e)
 		fd_add(e, fd);
 	pthread_mutex_unlock(&channels_lock);
-	if (!e)
-		return -ENODEV;
+	return e;
+}
+
+static int adopt_held(int fd, struct channel_device *out_device, struct channel *out)
+{
+	struct emu_channel *e = known_take(fd);
+	struct emu_identity id;
+	int error = e ? 0 : file_add(fd, emu_adopt, &e);
+
+	if (error)
+		return error;
+	error = emu_identity(&id);
+	assert(!error);			/* there is a device */
+	emu_counts_imports(e->uv);
 	device_fill(&id, out_device);
 	channel_begin(out, e, fd);
 	return 0;
+}
+
+static int emulated_adopt(int fd, struct channel_device *out_device, struct channel *out)
+{
+	int held = cancel_hold();
+	int error = adopt_held(fd, out_device, out);
+
+	cancel_release(held);
+	return error;
 }
 
 const struct channel_provider channel_emulated = {

@@ -9,6 +9,7 @@
  * look at the list of files, because a file that fork() left behind must answer EIO.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <rdma/mlx5-abi.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@
 #include "emu/fabric/fabric.h"
 #include "emu/fabric/rules.h"
 #include "emu/identity.h"
+#include "emu/left.h"
 #include "emu/lenders.h"
 #include "emu/mem/mem.h"
 #include "emu/obj/flow.h"
@@ -62,6 +64,7 @@ static struct open_file {
 	struct uv_file *uv;
 	struct uv_identity id;		/* dev, ino 0: unknown */
 	unsigned users;			/* emu_open(), emu_adopt() */
+	int watch;			/* see emu_watch(); -1 */
 	bool is_patched, rings_itself;
 } files[EMU_FILES_MAX];
 static unsigned file_count;
@@ -470,7 +473,7 @@ static struct open_file *file_find(const struct uv_file *uv)
 
 static void file_remember(struct uv_file *uv, const struct uv_identity *id)
 {
-	files[file_count++] = (struct open_file){ .uv = uv, .id = *id, .users = 1 };
+	files[file_count++] = (struct open_file){ .uv = uv, .id = *id, .users = 1, .watch = -1 };
 	engine_watch(function->engine, 1);
 }
 
@@ -621,6 +624,7 @@ int emu_adopt(int fd, struct uv_file **out)
 	return open_or_adopt(adopt_locked, fd, out);
 }
 
+/* True: it is to be closed. */
 static bool file_forget(const struct uv_file *uv)
 {
 	struct open_file *file = file_find(uv);
@@ -629,6 +633,11 @@ static bool file_forget(const struct uv_file *uv)
 		return false;
 	if (--file->users)
 		return false;
+	if (left_is_open(file->uv, file->watch)) {
+		file->users = 1;
+		file->watch = -1;
+		return false;
+	}
 	if (is_watched(file))
 		engine_watch(function->engine, -1);
 	*file = files[--file_count];
@@ -681,12 +690,69 @@ void emu_close(struct uv_file *file)
 	cancel_release(held);
 }
 
+void emu_watch(struct uv_file *uv, int fd)
+{
+	struct open_file *file;
+
+	pthread_mutex_lock(&life);
+	file = lenders_are_admitted() ? file_find(uv) : NULL;
+	if (file && file->watch >= 0)
+		close(file->watch);
+	if (file)
+		file->watch = card_watch(fd);
+	pthread_mutex_unlock(&life);
+}
+
 /* --- imports --- */
 
 void emu_counts_imports(struct uv_file *file)
 {
 	if (file_is_open(file))
 		uv_counts_imports(file);
+}
+
+/* Both are open.  Lock held. */
+static int share_open(struct uv_file *from, int to_fd, enum emu_import kind, uint32_t handle,
+		      uint32_t *handle_out)
+{
+	struct open_file *to = file_behind(to_fd);
+
+	return to ? uv_share(from, to->uv, (enum uv_import)kind, handle, handle_out) : -EBADF;
+}
+
+/* For as long as the object is needed. */
+static int share_passed(int from_fd, int to_fd, enum emu_import kind, uint32_t handle,
+			uint32_t *handle_out)
+{
+	int fd = fcntl(from_fd, F_DUPFD_CLOEXEC, 0);
+	struct uv_file *uv = NULL;
+	int error = fd < 0 ? -errno : adopt_locked(fd, &uv);
+
+	if (!error) {
+		error = share_open(uv, to_fd, kind, handle, handle_out);
+		uv_file_keeps(uv, fd);
+		close_locked(uv);
+	} else if (fd >= 0) {
+		close(fd);
+	}
+	return error;
+}
+
+int emu_share(int from_fd, int to_fd, enum emu_import kind, uint32_t from_handle,
+	      uint32_t *to_handle_out)
+{
+	int held = cancel_hold(), error = -EBADF;
+	struct open_file *from;
+
+	pthread_mutex_lock(&life);
+	if (lenders_are_admitted() && file_behind(to_fd)) {
+		from = file_behind(from_fd);
+		error = from ? share_open(from->uv, to_fd, kind, from_handle, to_handle_out) :
+			share_passed(from_fd, to_fd, kind, from_handle, to_handle_out);
+	}
+	pthread_mutex_unlock(&life);
+	cancel_release(held);
+	return error;
 }
 
 void emu_unimport(struct uv_file *file, enum emu_import kind, uint32_t handle)
@@ -727,36 +793,6 @@ int emu_mmap(struct uv_file *file, void *hint, size_t bytes, int prot, int flags
 	return error;
 }
 
-void emu_rang(uint32_t qpn)
-{
-	struct engine *e = lender_enter();
-
-	if (!e)
-		return;
-	engine_rang(e, qpn);
-	lender_leave();
-}
-
-void emu_posted_recv(uint32_t qpn)
-{
-	struct engine *e = lender_enter();
-
-	if (!e)
-		return;
-	engine_posted_recv(e, qpn);
-	lender_leave();
-}
-
-void emu_lend(void)
-{
-	struct engine *e = lender_enter();
-
-	if (!e)
-		return;
-	engine_lend(e);
-	lender_leave();
-}
-
 void emu_armed(struct uv_file *file, uint32_t cq_handle)
 {
 	int64_t cqn = file_is_open(file) ? uv_cqn(file, cq_handle) : -ENOENT;
@@ -786,26 +822,6 @@ void emu_clock_refresh(struct uv_file *file)
 {
 	if (file_is_open(file))
 		uv_clock_refresh(file);
-}
-
-static void leave(void *ctx)
-{
-	(void)ctx;
-	lender_leave();
-}
-
-LEFT_BY_CANCELLATION
-int emu_doze(int fd)
-{
-	struct engine *e = lender_enter();
-	volatile int error = 0;
-
-	if (!e)
-		return 0;
-	pthread_cleanup_push(leave, NULL);
-	error = engine_doze(e, fd);
-	pthread_cleanup_pop(1);
-	return error;
 }
 
 #define EXIT_TRIES	50

@@ -68,18 +68,18 @@ int emu_open(int fd, struct uv_file **out);
 int emu_adopt(int fd, struct uv_file **out);
 void emu_close(struct uv_file *file);
 
-/*
- * As others may still have the command descriptor, and what is in the file: watch it while it is
- * there (-1: not possible), and close the file with what came out; it stays open until nobody
- * has the descriptor.
- */
-int emu_watch(int fd);
-void emu_close_watched(struct uv_file *file, int watch);
+/* The last descriptor of @file that is known here, @fd, is about to be closed.  If others have the
+ * file yet, emu_close() leaves it open until nobody has. */
+void emu_watch(struct uv_file *file, int fd);
 
 /* The user of @file tells of the end of each import, by the second one. */
 void emu_counts_imports(struct uv_file *file);
 enum emu_import { EMU_IMPORT_PD, EMU_IMPORT_MR, EMU_IMPORT_DM };
 void emu_unimport(struct uv_file *file, enum emu_import kind, uint32_t handle);
+/* Give an object of the file behind @from_fd, which may have been passed to us, a handle in the one
+ * behind @to_fd, which is of this process.  0 or -errno, of emu_adopt() too */
+int emu_share(int from_fd, int to_fd, enum emu_import kind, uint32_t from_handle,
+	      uint32_t *to_handle_out);
 
 int emu_ioctl(struct uv_file *file, void *call);
 ssize_t emu_write(struct uv_file *file, const void *command, size_t bytes);

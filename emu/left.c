@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "emu/card.h"
 #include "emu/emu.h"
+#include "emu/left.h"
 
 struct left { struct uv_file *uv; int watch; };
 
@@ -27,8 +28,7 @@ static void *await_return(void *arg)
 	return NULL;
 }
 
-/* False: there is no thread to wait. */
-static bool leave_open(struct uv_file *uv, int watch)
+static bool wait_for(struct uv_file *uv, int watch)
 {
 	struct left *left = malloc(sizeof *left);
 	sigset_t all, before;
@@ -49,24 +49,17 @@ static bool leave_open(struct uv_file *uv, int watch)
 	return !error;
 }
 
-void emu_close_watched(struct uv_file *file, int watch)
+bool left_is_open(struct uv_file *uv, int watch)
 {
-	if (watch < 0) {
-		emu_close(file);
-		return;
-	}
-	if (card_is_out(watch, false) && uv_file_is_wanted(file) && leave_open(file, watch))
-		return;
+	if (watch < 0)
+		return false;
+	if (card_is_out(watch, false) && uv_file_is_wanted(uv) && wait_for(uv, watch))
+		return true;
 	close(watch);
-	emu_close(file);
+	return false;
 }
 
 int emu_fd_create(bool closes_on_exec)
 {
 	return card_create(EMU_UVERBS_NAME, closes_on_exec);
-}
-
-int emu_watch(int fd)
-{
-	return card_watch(fd);
 }

@@ -213,6 +213,8 @@ int vb_context_answer(struct vb_context *c, const struct mlx5_ib_alloc_ucontext_
 		      uint32_t vectors);
 /* The file @path below the folder of a device that is known, wherever that folder is; its length.
  * -ENOENT */
+/* An import ends, which no command tells of. */
+void vb_unimport(struct ibv_context *context, enum channel_kind kind, uint32_t handle);
 ssize_t vb_read_attribute_by_path(const char *path, char *text, size_t bytes);
 
 /* --- query.c --- */

@@ -15,6 +15,7 @@
  */
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <rdma/mlx5-abi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -406,21 +407,18 @@ VB_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	return context;
 }
 
-VB_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
+/* Takes over @fd. */
+static struct ibv_context *context_import(int fd)
 {
 	const struct channel_provider *from = provider();
 	struct channel_device found;
+	struct ibv_context *context;
 	struct channel channel;
 	struct vb_device *d;
-	struct ibv_context *context;
-	int fd = dup(cmd_fd);
-	int error = fd < 0 ? -errno : from->adopt(fd, &found, &channel);
+	int error = from->adopt(fd, &found, &channel);
 
 	if (error) {
-		if (fd >= 0)
-			close(fd);
-		if (error == -ENODEV && is_hardware())
-			return FOREIGN(ibv_import_device, cmd_fd);
+		close(fd);
 		errno = -error;
 		return NULL;
 	}
@@ -436,6 +434,32 @@ VB_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 	if (!context)
 		device_put(d);
 	return context;
+}
+
+/* The caller's descriptor is used up only if all goes well. */
+VB_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
+{
+	int fd = fcntl(cmd_fd, F_DUPFD_CLOEXEC, 0);
+	struct ibv_context *context;
+
+	if (fd < 0) {
+		errno = EINVAL;
+		return NULL;
+	}
+	context = context_import(fd);
+	if (context)
+		close(cmd_fd);
+	else if (errno == ENODEV && is_hardware())
+		return FOREIGN(ibv_import_device, cmd_fd);
+	return context;
+}
+
+void vb_unimport(struct ibv_context *context, enum channel_kind kind, uint32_t handle)
+{
+	struct channel *channel = &vb_context_of(context)->channel;
+
+	if (channel->ops->unimport)
+		channel->ops->unimport(channel, kind, handle);
 }
 
 VB_EXPORT int ibv_close_device(struct ibv_context *context)

@@ -218,5 +218,6 @@ VB_EXPORT void ibv_unimport_dm(struct ibv_dm *dm)
 		return;
 	}
 	munmap(vb_dm_of(dm)->pages, vb_dm_of(dm)->page_bytes);
+	vb_unimport(dm->context, CHANNEL_DM, dm->handle);
 	free(dm);
 }

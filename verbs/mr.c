@@ -318,8 +318,10 @@ VB_EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 
 VB_EXPORT void ibv_unimport_mr(struct ibv_mr *mr)
 {
-	if (vb_is_ours(mr->context))
-		free(mr);
-	else
+	if (!vb_is_ours(mr->context)) {
 		FOREIGN(ibv_unimport_mr, mr);
+		return;
+	}
+	vb_unimport(mr->context, CHANNEL_MR, mr->handle);
+	free(mr);
 }

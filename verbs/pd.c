@@ -179,8 +179,10 @@ VB_EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_
 
 VB_EXPORT void ibv_unimport_pd(struct ibv_pd *pd)
 {
-	if (vb_is_ours(pd->context))
-		free(pd);
-	else
+	if (!vb_is_ours(pd->context)) {
 		FOREIGN(ibv_unimport_pd, pd);
+		return;
+	}
+	vb_unimport(pd->context, CHANNEL_PD, pd->handle);
+	free(pd);
 }

@@ -14,7 +14,7 @@
 #include "emu/fabric/fabric.h"
 
 #define FABRIC_MAGIC		0x616e656272655621ull
-#define FABRIC_LAYOUT		6u
+#define FABRIC_LAYOUT		7u
 #define FABRIC_SEGMENT_NAME	"segment"
 
 /* As NUMBER_BLOCK_BITS and NUMBER_BLOCKS of emu/obj/numbers.h, which this layer may not see. */

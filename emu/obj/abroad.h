@@ -73,8 +73,7 @@ struct emu_proxy {
 	struct emu_proxy *next_of_all;	/* in the device */
 	struct abroad_ref ref;
 	struct abroad_hold *hold;	/* NULL: an alias */
-	struct emu_obj *target;		/* of an alias */
-	int fd;				/* keeps the owner's file open; -1: the file does */
+	struct emu_obj *target;		/* of an alias: what it is an alias of */
 };
 
 /* Who the others are.  NULL functions: there are none. */

@@ -54,6 +54,7 @@ struct emu_obj {
 	struct uv_file *file;
 	/* Of domains, regions and device memory, which can be shared; see uverbs/shared.h */
 	uint32_t references;		/* of this process: who made it, and each import */
+	uint32_t aliases;		/* that stand for it in other files of this function */
 	uint32_t kept;			/* of the users: those that only other processes hold */
 	bool is_let_go;			/* no handle any more: other processes hold it */
 	struct abroad_object *told;	/* what the others see of it, or NULL */
@@ -147,6 +148,7 @@ struct emu_dev {
 	struct abroad abroad;
 	struct emu_proxy *proxies;	/* what stands for something else */
 	struct emu_obj *let_go;		/* kept for other processes only */
+	struct uv_file *closing;	/* kept for what has aliases */
 	uint64_t file_numbers[4];	/* those in use, see abroad.h */
 	void *engine;			/* struct engine, for uverbs/ only */
 };

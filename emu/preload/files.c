@@ -16,7 +16,6 @@ struct shim_file {
 	struct uv_file *uv;
 	unsigned users;			/* descriptors and running calls */
 	bool is_dead;			/* inherited by fork() */
-	int watch;			/* see emu_watch() */
 	dev_t dev;
 	ino_t ino;
 };
@@ -109,8 +108,7 @@ static struct shim_file *file_create(int fd, struct uv_file *uv)
 		return NULL;
 	file = malloc(sizeof *file);
 	if (file)
-		*file = (struct shim_file){ .uv = uv, .dev = st.st_dev, .ino = st.st_ino,
-					    .watch = -1 };
+		*file = (struct shim_file){ .uv = uv, .dev = st.st_dev, .ino = st.st_ino };
 	return file;
 }
 
@@ -192,7 +190,7 @@ void files_put(struct shim_file *file)
 	if (!is_last)
 		return;
 	if (!file->is_dead)
-		emu_close_watched(file->uv, file->watch);
+		emu_close(file->uv);
 	free(file);
 }
 
@@ -220,10 +218,10 @@ void files_watch(struct shim_file *file, int fd)
 	bool is_last;
 
 	pthread_mutex_lock(&files_lock);
-	is_last = file->users == 1 && !file->is_dead && file->watch < 0;
+	is_last = file->users == 1 && !file->is_dead;
 	pthread_mutex_unlock(&files_lock);
 	if (is_last)
-		file->watch = emu_watch(fd);
+		emu_watch(file->uv, fd);
 }
 
 void files_look_again(unsigned first, unsigned last)

@@ -493,12 +493,18 @@ static const enum obj_type close_order[] = {
 	OBJ_UAR,
 };
 
+/* By an alias, or by what has one: everything else that could need it is gone before. */
+static bool is_needed(const struct emu_obj *obj)
+{
+	return obj->aliases || (obj->users && (obj->type == OBJ_PD || obj->type == OBJ_DM));
+}
+
 static void objects_close(struct uv_file *file, enum obj_type type)
 {
 	for (uint32_t number = 0; number < file->handle_end; number++) {
 		struct emu_obj *obj = numbers_find(&file->handles, number);
 
-		if (!obj || obj->type != type)
+		if (!obj || obj->type != type || is_needed(obj))
 			continue;
 		numbers_give(&file->handles, number);
 		file_object_destroy(file, obj);
@@ -510,7 +516,7 @@ static void proxies_close(struct uv_file *file, enum obj_type type)
 	for (unsigned i = 0; i < UV_PROXY_BUCKETS; i++)
 		for (struct emu_proxy *p = file->proxy[i], *next; p; p = next) {
 			next = p->next;
-			if (p->obj->type == type)
+			if (p->obj->type == type && !is_needed(p->obj))
 				file_object_destroy(file, p->obj);
 		}
 }
@@ -520,6 +526,8 @@ static void event_fds_close(struct uv_file *file)
 	for (unsigned i = 0; i < file->event_fd_count; i++)
 		channel_destroy(file->event_fd[i].channel);
 	free(file->event_fd);
+	file->event_fd = NULL;
+	file->event_fd_count = 0;
 }
 
 /* --- the file --- */
@@ -552,6 +560,7 @@ int uv_file_open(struct emu_dev *dev, struct uv_file **out)
 		return -ENOMEM;
 	file->dev = dev;
 	file->pages.fd = -1;
+	file->kept_fd = -1;
 	file->event_fd_sweep_at = SWEEP_AT_FIRST;
 	file_number_take(file);
 	ret = numbers_init(&file->handles, 0, NULL, NULL);
@@ -646,26 +655,69 @@ int uv_file_import(struct emu_dev *dev, const struct uv_identity *id, struct uv_
 	return ret;
 }
 
-void uv_file_close(struct uv_file *file)
+static void objects_close_all(struct uv_file *file)
 {
-	struct engine *engine = file->dev->engine;
-
-	engine_enter(engine);
-	shared_file_end(file);
 	for (size_t i = 0; i < sizeof close_order / sizeof *close_order; i++) {
 		objects_close(file, close_order[i]);
 		proxies_close(file, close_order[i]);
 	}
+}
+
+static bool is_empty(const struct uv_file *file)
+{
+	for (unsigned i = 0; i < UV_PROXY_BUCKETS; i++)
+		if (file->proxy[i])
+			return false;
+	return !file->handles.taken;
+}
+
+/* Lock held. */
+static void file_free(struct uv_file *file)
+{
+	shared_file_end(file);
 	file_number_give(file);
+	pages_close(&file->pages);
+	numbers_free(&file->handles);
+	if (file->kept_fd >= 0)
+		close(file->kept_fd);
+	free(file);
+}
+
+void files_end(struct emu_dev *dev)
+{
+	struct uv_file **at = &dev->closing, *file;
+
+	while ((file = *at)) {
+		objects_close_all(file);
+		if (!is_empty(file)) {
+			at = &file->next_closing;
+			continue;
+		}
+		*at = file->next_closing;
+		file_free(file);
+	}
+}
+
+void uv_file_close(struct uv_file *file)
+{
+	struct emu_dev *dev = file->dev;
+
+	engine_enter(dev->engine);
+	objects_close_all(file);
 	event_fds_close(file);
 	for (uint32_t page = 0; page < UV_PAGES; page++)
 		if (file->pages.is_used[page])
 			file_page_give(file, page);
-	clock_pages_remove(file->dev, &file->clock);
-	engine_leave(engine);
-	pages_close(&file->pages);
-	numbers_free(&file->handles);
-	free(file);
+	clock_pages_remove(dev, &file->clock);
+	file->next_closing = dev->closing;
+	dev->closing = file;
+	files_end(dev);
+	engine_leave(dev->engine);
+}
+
+void uv_file_keeps(struct uv_file *file, int fd)
+{
+	file->kept_fd = fd;
 }
 
 int64_t uv_cqn(struct uv_file *file, uint32_t handle)

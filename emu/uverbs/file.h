@@ -64,6 +64,8 @@ struct uv_file {
 	bool counts_imports;		/* its user tells of the end of each import */
 	uint32_t handle_base;		/* in every handle of this process */
 	struct emu_proxy *proxy[UV_PROXY_BUCKETS];	/* by handles of others */
+	int kept_fd;			/* see uv_file_keeps(); -1 */
+	struct uv_file *next_closing;
 	struct clock_pages clock;	/* in the device's list once one was mapped */
 };
 
@@ -110,6 +112,9 @@ int file_device_take(struct uv_file *file, uint32_t pages);
 void file_device_give(struct uv_file *file, uint32_t page);
 /* Where the application's processes and the device see them. */
 uint8_t *file_device_memory(const struct uv_file *file, uint32_t page);
+
+/* Lock held.  Those whose last alias is gone end. */
+void files_end(struct emu_dev *dev);
 
 /* Close a handle of a target QP, and the QP if it was the last. */
 void file_qp_open_close(struct uv_file *file, struct emu_qp_open *open, uint32_t *events_out);

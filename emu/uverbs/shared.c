@@ -154,7 +154,7 @@ static int leave(struct emu_dev *dev, struct emu_obj *obj)
 	unsigned users, count;
 
 	if (!obj->told)
-		return obj->users ? 1 : 0;
+		return obj->users || obj->aliases;
 	atomic_store(&obj->told->state, ABROAD_LEAVING);
 	count = holders(obj, &users);
 	if (users && obj->type == OBJ_PD) {
@@ -162,7 +162,7 @@ static int leave(struct emu_dev *dev, struct emu_obj *obj)
 		dev_why(dev, .why = WHY_CMD_BUSY, .side = WHY_SIDE_COMMAND, .found = users);
 		return -EBUSY;
 	}
-	return count || obj->users ? 1 : 0;
+	return count || obj->users || obj->aliases;
 }
 
 int shared_release(struct uv_call *call, struct emu_obj *obj)
@@ -193,7 +193,7 @@ static bool is_free(const struct emu_obj *obj)
 {
 	unsigned users;
 
-	return !obj->users && !holders(obj, &users);
+	return !obj->users && !obj->aliases && !holders(obj, &users);
 }
 
 static void let_go_end(struct emu_dev *dev)
@@ -218,6 +218,8 @@ void shared_look(struct emu_dev *dev)
 {
 	if (dev->let_go)
 		let_go_end(dev);
+	if (dev->closing)
+		files_end(dev);
 	for (struct emu_proxy *p = dev->proxies; p; p = p->next_of_all)
 		if (p->hold)
 			atomic_store(&p->hold->users, p->obj->users);
@@ -280,6 +282,8 @@ void shared_forget(struct uv_file *file, struct emu_obj *obj)
 	unlink_of_all(file->dev, proxy);
 	if (proxy->hold)
 		atomic_store(&proxy->hold->state, ABROAD_NONE);
+	if (proxy->target)
+		proxy->target->aliases--;
 }
 
 /* --- importing --- */
@@ -409,6 +413,15 @@ static int proxy_make(struct uv_file *file, const struct abroad_object *entry,
 	return 0;
 }
 
+int shared_stand_for(struct uv_file *file, const struct emu_obj *target,
+		     const struct emu_proxy *as, struct emu_obj **out)
+{
+	struct abroad_object entry = { .type = target->type };
+
+	tells[target->type](&entry, target);
+	return proxy_make(file, &entry, as, out);
+}
+
 static int object_check(const union abroad_entry *entry, enum obj_type type)
 {
 	if (entry->object.state != ABROAD_THERE || entry->object.type >= OBJ_TYPE_COUNT)
@@ -421,7 +434,7 @@ static int far_import(struct uv_file *file, const struct abroad_ref *of_file, ui
 		      enum obj_type type, struct emu_obj **out)
 {
 	const struct abroad *abroad = &file->dev->abroad;
-	struct emu_proxy as = { .ref = *of_file, .fd = -1 };
+	struct emu_proxy as = { .ref = *of_file };
 	uint32_t low = handle & UV_HANDLE_OWN_MASK;
 	union abroad_entry entry;
 	int ret;
@@ -482,9 +495,14 @@ void shared_count(struct uv_file *file, struct emu_obj *obj)
 
 /* --- for the channels --- */
 
-static const enum obj_type unimport_types[] = {
+static const enum obj_type import_types[] = {
 	[UV_IMPORT_PD] = OBJ_PD, [UV_IMPORT_MR] = OBJ_MR, [UV_IMPORT_DM] = OBJ_DM,
 };
+
+enum obj_type shared_type(enum uv_import kind)
+{
+	return import_types[kind];
+}
 
 static void unimport(struct uv_file *file, struct emu_obj *obj)
 {
@@ -507,7 +525,7 @@ void uv_unimport(struct uv_file *file, enum uv_import kind, uint32_t handle)
 	struct emu_obj *obj;
 
 	engine_enter(engine);
-	if (!file_handle_find(file, handle, unimport_types[kind], &obj))
+	if (!file_handle_find(file, handle, shared_type(kind), &obj))
 		unimport(file, obj);
 	shared_look(file->dev);
 	engine_leave(engine);

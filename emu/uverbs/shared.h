@@ -14,6 +14,7 @@
 #define EMU_UVERBS_SHARED_H
 #include "emu/uverbs/dispatch.h"
 #include "emu/uverbs/file.h"
+#include "emu/uverbs/uverbs.h"
 
 /* Handles of whoever opened a file are small; of an importer they name its place in the fabric. */
 #define UV_HANDLE_FAR		0x80000000u
@@ -41,6 +42,11 @@ struct emu_obj *shared_find(const struct uv_file *file, uint32_t handle);
 int shared_import(struct uv_file *file, uint32_t handle, enum obj_type type, struct emu_obj **out);
 /* One import more, if the file's user tells when it ends. */
 void shared_count(struct uv_file *file, struct emu_obj *obj);
+
+enum obj_type shared_type(enum uv_import kind);
+/* An object of @file, without a handle yet, that is like @target.  -EOPNOTSUPP, -EBUSY, -ENOMEM */
+int shared_stand_for(struct uv_file *file, const struct emu_obj *target,
+		     const struct emu_proxy *as, struct emu_obj **out);
 
 /* The command gives up one reference of this process.  If it was the last, the object goes; or
  * it is kept for others, and the handle with it.  -EBUSY */

@@ -19,7 +19,8 @@ struct emu_dev;
 struct uv_file;
 
 int uv_file_open(struct emu_dev *dev, struct uv_file **out);	/* 0, -ENOMEM */
-/* Frees every object of the file, also those that the application leaked. */
+/* Frees every object of the file, also those that the application leaked; but for those that have
+ * a handle in another one of this function. */
 void uv_file_close(struct uv_file *file);
 
 /*
@@ -39,6 +40,13 @@ bool uv_file_is_wanted(struct uv_file *file);
 void uv_counts_imports(struct uv_file *file);
 enum uv_import { UV_IMPORT_PD, UV_IMPORT_MR, UV_IMPORT_DM };
 void uv_unimport(struct uv_file *file, enum uv_import kind, uint32_t handle);
+
+/* Give an object of @from, or one that can be imported there, a handle in @to as well: both are of
+ * one function.  As an import; -ENOENT, -EINVAL, ... */
+int uv_share(struct uv_file *from, struct uv_file *to, enum uv_import kind, uint32_t handle,
+	     uint32_t *handle_out);
+/* @fd is closed with the file, which it keeps open where it came from. */
+void uv_file_keeps(struct uv_file *file, int fd);
 
 /* RDMA_VERBS_IOCTL with @call in the application's memory.  0 or -errno. */
 int uv_ioctl(struct uv_file *file, void *call);

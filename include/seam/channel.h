@@ -37,6 +37,9 @@ struct channel_device {
 	dev_t cdev;
 };
 
+/* What processes can share. */
+enum channel_kind { CHANNEL_PD, CHANNEL_MR, CHANNEL_DM };
+
 /* Entries that only lend the device time are NULL where it has its own. */
 struct channel_ops {
 	/* @header with its attributes, as RDMA_VERBS_IOCTL takes them. */
@@ -64,6 +67,12 @@ struct channel_ops {
 	void (*rings_itself)(struct channel *c);
 	/* The clock page is going to be read. */
 	void (*clock_refresh)(struct channel *c);
+	/* The import of the object with that uverbs handle ends; no command says so. */
+	void (*unimport)(struct channel *c, enum channel_kind kind, uint32_t handle);
+	/* Give the object @from_handle of the file behind @from_fd a handle in the file behind
+	 * @to_fd too.  NULL where only the driver's own form of sharing exists. */
+	int (*share)(int from_fd, int to_fd, enum channel_kind kind, uint32_t from_handle,
+		     uint32_t *to_handle_out);
 };
 
 /* An open device. */

@@ -24,7 +24,7 @@ struct rig {
 static void rig_open(struct rig *r)
 {
 	pair_open(&r->p, ONE_THREAD, NULL);
-	r->again = ibv_import_device(r->p.a.context->cmd_fd);
+	r->again = ibv_import_device(dup(r->p.a.context->cmd_fd));
 	cr_assert_not_null(r->again, "%s", strerror(errno));
 	r->pd = ibv_import_pd(r->again, r->p.a.pd->handle);
 	cr_assert_not_null(r->pd, "%s", strerror(errno));
