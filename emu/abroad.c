@@ -6,8 +6,12 @@
  * looked at, since its generation is over.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "emu/abroad.h"
 #include "emu/fabric/fabric.h"
 #include "emu/share/share.h"
@@ -167,6 +171,51 @@ static int mark(void *ctx, const struct abroad_ref *ref)
 	return rc;
 }
 
+/* --- device memory --- */
+
+static void memory_path(const struct local *l, const struct abroad_ref *ref, char out[320])
+{
+	snprintf(out, 320, "%s/%u-%u-memory-%u", fabric_dir(l->fabric), ref->slot,
+		 ref->generation, ref->number >> 16);
+}
+
+static int memory_create(const char *path, size_t bytes)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = fchmod(fd, 0600) ? -errno : fabric_file_reserve(fd, bytes);
+	if (!rc)
+		return fd;
+	close(fd);
+	unlink(path);
+	return rc;
+}
+
+static int memory_open(void *ctx, const struct abroad_ref *ref, size_t bytes)
+{
+	char path[320];
+	int fd;
+
+	memory_path(ctx, ref, path);
+	if (bytes)
+		return memory_create(path, bytes);
+	fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static void memory_end(void *ctx, const struct abroad_ref *ref)
+{
+	char path[320];
+
+	memory_path(ctx, ref, path);
+	unlink(path);
+}
+
+/* --- who is there --- */
+
 static uint32_t generation_of(void *ctx, uint32_t slot)
 {
 	return fabric_generation(((struct local *)ctx)->fabric, slot);
@@ -189,7 +238,7 @@ void abroad_begin(struct emu_dev *dev, struct fabric *fabric, struct share *shar
 		.self = fabric_self(fabric),
 		.generation = fabric_generation(fabric, fabric_self(fabric)),
 		.take = take, .hold = hold_take, .holders = holders, .read = read_entry,
-		.mark = mark, .generation_of = generation_of, .lives = lives, .ctx = l,
+		.mark = mark, .memory = memory_open, .memory_end = memory_end, .generation_of = generation_of, .lives = lives, .ctx = l,
 	};
 }
 

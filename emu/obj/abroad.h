@@ -15,6 +15,7 @@
 #define EMU_OBJ_ABROAD_H
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct emu_obj;
@@ -91,6 +92,12 @@ struct abroad {
 	int (*read)(void *ctx, const struct abroad_ref *ref, union abroad_entry *out);
 	/* We may hold something of the file @ref: whoever owns it looks. */
 	int (*mark)(void *ctx, const struct abroad_ref *ref);
+	/*
+	 * The memory of a file's device memory; made if @bytes is not 0, which only its owner asks
+	 * for.  A descriptor, which the caller closes, or -errno.
+	 */
+	int (*memory)(void *ctx, const struct abroad_ref *ref, size_t bytes);
+	void (*memory_end)(void *ctx, const struct abroad_ref *ref);
 	/* That of the function with this slot, 0: none. */
 	uint32_t (*generation_of)(void *ctx, uint32_t slot);
 	/* False: it has died, or left. */

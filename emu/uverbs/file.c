@@ -261,43 +261,6 @@ void file_clock_begin(struct uv_file *file)
 				view + UV_PAGE_CLOCK_INFO * UV_PAGE_BYTES);
 }
 
-/* --- device memory --- */
-
-/* The first page behind the buffer that begins at @page. */
-static uint32_t device_skip(const struct uv_pages *pages, uint32_t page)
-{
-	return page + pages->device_pages[page];
-}
-
-int file_device_take(struct uv_file *file, uint32_t pages)
-{
-	struct uv_pages *p = &file->pages;
-	uint32_t first = 0;
-
-	for (uint32_t page = 0; page < UV_DEVICE_PAGES && page - first < pages;) {
-		if (p->device_pages[page])
-			first = page = device_skip(p, page);
-		else
-			page++;
-	}
-	if (pages > UV_DEVICE_PAGES - first)
-		return -ENOMEM;
-	p->device_pages[first] = (uint8_t)pages;
-	memset(file_device_memory(file, first), 0, (size_t)pages * UV_PAGE_BYTES);
-	return (int)first;
-}
-
-void file_device_give(struct uv_file *file, uint32_t page)
-{
-	assert(file->pages.device_pages[page]);
-	file->pages.device_pages[page] = 0;
-}
-
-uint8_t *file_device_memory(const struct uv_file *file, uint32_t page)
-{
-	return file->pages.view + (size_t)(UV_PAGE_DEVICE + page) * UV_PAGE_BYTES;
-}
-
 /* --- objects --- */
 
 static void pd_object_destroy(struct uv_file *file, struct emu_obj *obj)
@@ -675,6 +638,7 @@ static bool is_empty(const struct uv_file *file)
 static void file_free(struct uv_file *file)
 {
 	shared_file_end(file);
+	file_device_end(file);
 	file_number_give(file);
 	pages_close(&file->pages);
 	numbers_free(&file->handles);

@@ -38,8 +38,11 @@ struct uv_pages {
 	uint8_t *view;			/* our own mapping of all of them */
 	uint8_t is_used[UV_PAGES];
 	uint32_t static_count;		/* pages 1 to this belong to the context itself */
-	/* By page of device memory: how many pages belong to the buffer that begins there. */
+	/* By page of device memory: how many pages belong to the buffer that begins there, and where
+	 * they are if not here: in the memory of which open file, from which page on. */
 	uint8_t device_pages[UV_DEVICE_PAGES];
+	struct uv_far_pages { struct abroad_ref of; uint32_t page; } far[UV_DEVICE_PAGES];
+	bool has_device_file;		/* they are in a file that others can open */
 };
 
 #define UV_PROXY_BUCKETS	256u
@@ -76,6 +79,12 @@ struct uv_dm {
 	uint64_t bytes;			/* as asked: regions end there */
 };
 
+static inline uint32_t uv_dm_pages(uint64_t bytes)
+{
+	return bytes > UV_DEVICE_PAGES * UV_PAGE_BYTES ? UINT32_MAX :
+	       (uint32_t)((bytes + UV_PAGE_BYTES - 1) / UV_PAGE_BYTES);
+}
+
 /* A doorbell page that the client allocated. */
 struct uv_uar {
 	struct emu_obj obj;
@@ -109,9 +118,16 @@ void file_clock_begin(struct uv_file *file);
 
 /* @pages zeroed pages of device memory in a row: the first of them, or -ENOMEM. */
 int file_device_take(struct uv_file *file, uint32_t pages);
+/* The same, but they are @from page @page on in the memory of another open file. */
+int file_device_import(struct uv_file *file, uint32_t pages, const struct abroad_ref *from,
+		       uint32_t page);
 void file_device_give(struct uv_file *file, uint32_t page);
 /* Where the application's processes and the device see them. */
 uint8_t *file_device_memory(const struct uv_file *file, uint32_t page);
+/* A descriptor to map the buffer at @page with, which the caller closes, and where in it; or
+ * -errno. */
+int file_device_open(const struct uv_file *file, uint32_t page, off_t *offset_out);
+void file_device_end(struct uv_file *file);
 
 /* Lock held.  Those whose last alias is gone end. */
 void files_end(struct emu_dev *dev);

@@ -40,8 +40,7 @@ static int ask_check(struct uv_call *call, uint64_t bytes)
 static int dm_create(struct uv_call *call, uint64_t bytes, struct uv_dm **out)
 {
 	struct uv_dm *dm = calloc(1, sizeof *dm);
-	uint32_t pages = (uint32_t)((bytes + UV_PAGE_BYTES - 1) / UV_PAGE_BYTES);
-	int page = dm ? file_device_take(call->file, pages) : -ENOMEM;
+	int page = dm ? file_device_take(call->file, uv_dm_pages(bytes)) : -ENOMEM;
 
 	if (page < 0) {
 		free(dm);

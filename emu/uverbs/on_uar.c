@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "emu/engine/engine.h"
 #include "emu/uverbs/file.h"
 #include "emu/uverbs/handlers.h"
@@ -157,12 +158,31 @@ static bool pages_are_ours(const struct uv_pages *pages)
 	return !fstat(pages->fd, &st) && st.st_dev == pages->dev && st.st_ino == pages->ino;
 }
 
+static int device_page_map(struct uv_file *file, void *hint, int prot, int flags, int page,
+			   void **out)
+{
+	off_t offset;
+	int fd = file_device_open(file, (uint32_t)page - UV_PAGE_DEVICE, &offset);
+	void *at;
+
+	if (fd < 0)
+		return fd;
+	at = mmap(hint, map_bytes(file, page), prot, flags, fd, offset);
+	close(fd);
+	if (at == MAP_FAILED)
+		return -ENOMEM;
+	*out = at;
+	return 0;
+}
+
 static int page_map(struct uv_file *file, void *hint, int prot, int flags, int page, void **out)
 {
 	void *at;
 
 	if (!pages_are_ours(&file->pages))
 		return -EIO;
+	if (page >= UV_PAGE_DEVICE)
+		return device_page_map(file, hint, prot, flags, page, out);
 	at = mmap(hint, map_bytes(file, page), prot, flags, file->pages.fd,
 		  (off_t)page * UV_PAGE_BYTES);
 	if (at == MAP_FAILED)

@@ -381,11 +381,32 @@ static int mr_proxy(struct uv_file *file, const struct abroad_object *entry,
 	return 0;
 }
 
+static int dm_proxy(struct uv_file *file, const struct abroad_object *entry,
+		    const struct abroad_ref *ref, struct emu_obj **out)
+{
+	struct abroad_ref of_file = { ref->slot, ref->generation,
+				      ABROAD_OF_FILE(ref->number >> 16) };
+	struct uv_dm *dm = calloc(1, sizeof *dm);
+	int page;
+
+	if (!dm)
+		return -ENOMEM;
+	page = file_device_import(file, uv_dm_pages(entry->bytes), &of_file, entry->page);
+	if (page < 0) {
+		free(dm);
+		return page;
+	}
+	dm->page = (uint32_t)page;
+	dm->bytes = entry->bytes;
+	*out = &dm->obj;
+	return 0;
+}
+
 typedef int proxy_fn(struct uv_file *file, const struct abroad_object *entry,
 		     const struct abroad_ref *ref, struct emu_obj **out);
 
 static proxy_fn *const proxies[OBJ_TYPE_COUNT] = {
-	[OBJ_PD] = pd_proxy, [OBJ_MR] = mr_proxy,
+	[OBJ_PD] = pd_proxy, [OBJ_MR] = mr_proxy, [OBJ_DM] = dm_proxy,
 };
 
 /* The object that stands for what @entry describes; its handle is the caller's business. */

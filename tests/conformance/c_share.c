@@ -458,3 +458,87 @@ Test(share, only_a_descriptor_that_was_passed_opens_the_file)
 	cr_expect_eq(ibv_close_device(r.context), 0);
 	exporter_stop(&r.x);
 }
+
+/* ---- device memory ---- */
+
+enum { DM_SHOWN = 256 };
+
+Test(share, device_memory_is_the_same_in_both)
+{
+	struct exporter_message m = { .op = EXPORTER_DM, .arg = { 11 } };
+	uint8_t bytes[DM_SHOWN];
+	struct ibv_dm *dm;
+	struct rig r;
+
+	rig_open(&r);
+	exporter_call(&r.x, &m, -1, NULL);
+	if (m.err == EOPNOTSUPP)
+		cr_skip_test("no device memory");
+	cr_assert_eq(m.err, 0, "%s", strerror(m.err));
+	dm = ibv_import_dm(r.context, m.told.dm);
+	cr_assert_not_null(dm, "%s", strerror(errno));
+	cr_assert_eq(ibv_memcpy_from_dm(bytes, dm, 0, sizeof bytes), 0);
+	cr_expect_eq(pattern_differs(bytes, sizeof bytes, 11), -1);
+	pattern_fill(bytes, sizeof bytes, 12);
+	cr_assert_eq(ibv_memcpy_to_dm(dm, 1024, bytes, sizeof bytes), 0);
+	m = (struct exporter_message){ .op = EXPORTER_DM_READ, .arg = { 1024 } };
+	exporter_call(&r.x, &m, -1, NULL);
+	cr_expect_eq(pattern_differs(m.room, sizeof bytes, 12), -1);
+	ibv_unimport_dm(dm);
+	rig_close(&r);
+}
+
+/* With the exporter's key, and with one of its own. */
+Test(share, device_memory_of_another_process_is_sent_from)
+{
+	struct exporter_message m = { .op = EXPORTER_DM, .arg = { 13 } };
+	struct ibv_dm *dm;
+	struct ibv_mr *mr;
+	struct rig r;
+	struct work w;
+
+	rig_open(&r);
+	exporter_call(&r.x, &m, -1, NULL);
+	cr_assert_eq(m.err, 0, "%s", strerror(m.err));
+	w = from_exporter(&r, IBV_WR_RDMA_WRITE, 512);
+	w.sge[0] = (struct ibv_sge){ 0, 512, m.told.lkey };
+	do_ok(&r, &w, IBV_WC_RDMA_WRITE);
+	cr_expect_eq(pattern_differs(r.b.buf, 512, 13), -1);
+	dm = ibv_import_dm(r.context, m.told.dm);
+	cr_assert_not_null(dm, "%s", strerror(errno));
+	mr = ibv_reg_dm_mr(r.pd, dm, 0, 512, ACCESS_ALL | IBV_ACCESS_ZERO_BASED);
+	cr_assert_not_null(mr, "%s", strerror(errno));
+	memset(r.b.buf, 0, 512);
+	w.sge[0].lkey = mr->lkey;
+	do_ok(&r, &w, IBV_WC_RDMA_WRITE);
+	cr_expect_eq(pattern_differs(r.b.buf, 512, 13), -1);
+	/* It is there for as long as somebody has it, also after its maker's end. */
+	exporter_kill(&r.x);
+	memset(r.b.buf, 0, 512);
+	do_ok(&r, &w, IBV_WC_RDMA_WRITE);
+	cr_expect_eq(pattern_differs(r.b.buf, 512, 13), -1);
+	cr_expect_eq(ibv_dereg_mr(mr), 0);
+	ibv_unimport_dm(dm);
+	rig_close(&r);
+}
+
+Test(share, device_memory_that_its_owner_freed_is_there_until_the_import_ends)
+{
+	struct exporter_message m = { .op = EXPORTER_DM, .arg = { 14 } };
+	uint8_t bytes[DM_SHOWN];
+	struct ibv_dm *dm;
+	struct rig r;
+
+	rig_open(&r);
+	exporter_call(&r.x, &m, -1, NULL);
+	cr_assert_eq(m.err, 0, "%s", strerror(m.err));
+	dm = ibv_import_dm(r.context, m.told.dm);
+	cr_assert_not_null(dm, "%s", strerror(errno));
+	cr_expect_eq(exporter_do(&r.x, EXPORTER_DM_FREE, 0, 0, 0), 0);
+	/* Another buffer does not get its place. */
+	cr_expect_eq(exporter_do(&r.x, EXPORTER_DM, 99, 0, 0), 0);
+	cr_assert_eq(ibv_memcpy_from_dm(bytes, dm, 0, sizeof bytes), 0);
+	cr_expect_eq(pattern_differs(bytes, sizeof bytes, 14), -1);
+	ibv_unimport_dm(dm);
+	rig_close(&r);
+}
