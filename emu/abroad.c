@@ -238,7 +238,8 @@ void abroad_begin(struct emu_dev *dev, struct fabric *fabric, struct share *shar
 		.self = fabric_self(fabric),
 		.generation = fabric_generation(fabric, fabric_self(fabric)),
 		.take = take, .hold = hold_take, .holders = holders, .read = read_entry,
-		.mark = mark, .memory = memory_open, .memory_end = memory_end, .generation_of = generation_of, .lives = lives, .ctx = l,
+		.mark = mark, .memory = memory_open, .memory_end = memory_end,
+		.generation_of = generation_of, .lives = lives, .ctx = l,
 	};
 }
 

@@ -113,9 +113,11 @@ static bool has_all(int fd)
 static int far_lay(struct uv_file *file, uint32_t page, const struct uv_far_pages *far)
 {
 	int fd = memory_open(file, &far->of, false);
-	int ret = fd < 0 ? fd : !has_all(fd) ? -EIO : view_lay(file, page, file->pages.device_pages[page], fd,
-					 (off_t)far->page * UV_PAGE_BYTES);
+	int ret = fd < 0 ? fd : has_all(fd) ? 0 : -EIO;
 
+	if (!ret)
+		ret = view_lay(file, page, file->pages.device_pages[page], fd,
+			       (off_t)far->page * UV_PAGE_BYTES);
 	if (fd >= 0)
 		close(fd);
 	return ret;

@@ -38,8 +38,8 @@ struct uv_pages {
 	uint8_t *view;			/* our own mapping of all of them */
 	uint8_t is_used[UV_PAGES];
 	uint32_t static_count;		/* pages 1 to this belong to the context itself */
-	/* By page of device memory: how many pages belong to the buffer that begins there, and where
-	 * they are if not here: in the memory of which open file, from which page on. */
+	/* By page of device memory: how many pages belong to the buffer that begins there; and
+	 * where they are if not here: in the memory of which open file, from which page on. */
 	uint8_t device_pages[UV_DEVICE_PAGES];
 	struct uv_far_pages { struct abroad_ref of; uint32_t page; } far[UV_DEVICE_PAGES];
 	bool has_device_file;		/* they are in a file that others can open */

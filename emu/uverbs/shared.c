@@ -354,7 +354,8 @@ static int pd_proxy(struct uv_file *file, const struct abroad_object *entry,
 {
 	struct emu_pd *pd;
 
-	if (number_is_taken(file->dev, entry->pdn, ref))
+	/* An alias has the number of what it stands for. */
+	if (ref->generation && number_is_taken(file->dev, entry->pdn, ref))
 		return -EBUSY;
 	pd = calloc(1, sizeof *pd);
 	if (!pd)

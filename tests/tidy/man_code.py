@@ -34,6 +34,7 @@ PRELUDE = """\
 #include <string.h>
 #include <unistd.h>
 #include <infiniband/verbs.h>
+#include <infiniband/verbs_share.h>
 """
 OBJECTS = """\
 static struct ibv_context *context;
@@ -62,8 +63,8 @@ FLAGS = ("-fsyntax-only", "-fno-diagnostics-show-caret", "-Wall", "-Wextra", "-W
          "-Wno-missing-field-initializers", "-Wno-ignored-attributes", "-x", "c", "-")
 CONSTANT = re.compile(r"(?<![\w$])IBV_[A-Z0-9_]*[A-Z0-9](?![\w*])")
 TYPE = re.compile(r"\.(?:It )?Vt (struct|union|enum) (\w+)")
-# Not of the header, but of the environment.
-VARIABLES = {"IBV_FORK_SAFE"}
+# Not of the header, but of the environment or the program.
+VARIABLES = {"IBV_FORK_SAFE", "IBV_SHARE_PROPOSED_NAMES"}
 STRUCTURE = re.compile(r"^(struct|union)\s+(\w+)\s*\{\n(.*?)^\};", re.MULTILINE | re.DOTALL)
 FUNCTION_POINTER = re.compile(r"\(\*(\w+)\)\s*\([^)]*\)")
 MEMBER = re.compile(r"(\w+)\s*(?:\[[^]]*\])*\s*(?=[;,])")

@@ -18,7 +18,8 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context);
 /* EBUSY: something is still in it. */
 int ibv_dealloc_pd(struct ibv_pd *pd);
 
-/* The domain that another process made through the same file; not to be deallocated. */
+/* The domain that another process made through the same file.  It is unimported, or deallocated by
+ * whoever is last; ibv_import_device(3) says how long it lives. */
 struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_handle);
 void ibv_unimport_pd(struct ibv_pd *pd);
 
@@ -109,7 +110,8 @@ static inline int ibv_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice adv
 	return __verbs_call_int(pd->context, advise_mr, pd, advice, flags, sg_list, num_sge);
 }
 
-/* A region of an imported domain; its addr is unknown (NULL).  Not to be deregistered. */
+/* A region of an imported domain; its addr is unknown (NULL).  Unimported, or deregistered by
+ * whoever is last. */
 struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle);
 void ibv_unimport_mr(struct ibv_mr *mr);
 
@@ -187,7 +189,7 @@ static inline struct ibv_mr *ibv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,
 	return __verbs_call_object(pd->context, reg_dm_mr, pd, dm, dm_offset, length, access);
 }
 
-/* As ibv_import_mr().  Not to be freed. */
+/* As ibv_import_mr(). */
 struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t dm_handle);
 void ibv_unimport_dm(struct ibv_dm *dm);
 

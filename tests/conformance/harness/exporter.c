@@ -2,7 +2,9 @@
 /* A process that exports; see exporter.h. */
 #include "exporter.h"
 #include <criterion/criterion.h>
+#include <dlfcn.h>
 #include <errno.h>
+#include <infiniband/verbs_share.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -52,7 +54,7 @@ static int message_receive(int socket, struct exporter_message *m, int *fd)
 /* --- the exporter --- */
 
 struct process {
-	struct ibv_context *context, *taken;
+	struct ibv_context *context, *second, *taken;
 	struct ibv_pd *pd, *taken_pd;
 	struct ibv_mr *mr, *dm_mr;
 	struct ibv_dm *dm;
@@ -169,6 +171,31 @@ static int on_dm_free(struct process *p, struct exporter_message *m)
 	return err ? err : ibv_free_dm(p->dm);
 }
 
+#define SHARE_VERB(name) ((__typeof__(&name))dlsym(RTLD_DEFAULT, #name))
+
+static int on_export(struct process *p, struct exporter_message *m)
+{
+	__typeof__(&ibv_export_pd) export_pd = SHARE_VERB(ibv_export_pd);
+	__typeof__(&ibv_export_mr) export_mr = SHARE_VERB(ibv_export_mr);
+	int err;
+
+	if (!export_pd || !export_mr)
+		return ENOSYS;
+	p->second = device_open();
+	if (!p->second)
+		return errno;
+	p->fd_out = p->second->cmd_fd;
+	m->arg[0] = (uint64_t)p->fd_out;
+	err = export_pd((uint32_t)p->fd_out, &m->told.pd, p->context, p->pd);
+	return err ? err : export_mr((uint32_t)p->fd_out, &m->told.mr, p->context, p->mr);
+}
+
+static int on_shut_second(struct process *p, struct exporter_message *m)
+{
+	(void)m;
+	return ibv_close_device(p->second) ? errno : 0;
+}
+
 /* arg: the domain's handle */
 static int on_take(struct process *p, struct exporter_message *m)
 {
@@ -192,6 +219,7 @@ static int (*const handlers[EXPORTER_OP_COUNT])(struct process *, struct exporte
 	[EXPORTER_DIFFERS] = on_differs, [EXPORTER_READ] = on_read, [EXPORTER_UNMAP] = on_unmap,
 	[EXPORTER_DEREG] = on_dereg, [EXPORTER_REREG] = on_rereg, [EXPORTER_DEALLOC] = on_dealloc,
 	[EXPORTER_SHUT] = on_shut, [EXPORTER_DM] = on_dm, [EXPORTER_DM_READ] = on_dm_read,
+	[EXPORTER_EXPORT] = on_export, [EXPORTER_SHUT_SECOND] = on_shut_second,
 	[EXPORTER_DM_FREE] = on_dm_free, [EXPORTER_TAKE] = on_take, [EXPORTER_EXIT] = on_exit_,
 };
 

@@ -18,6 +18,9 @@ enum exporter_op {
 	EXPORTER_DEREG, EXPORTER_REREG, EXPORTER_DEALLOC, EXPORTER_SHUT,
 	EXPORTER_DM,		/* allocate and register device memory, filled by the seed */
 	EXPORTER_DM_READ, EXPORTER_DM_FREE,
+	EXPORTER_EXPORT,	/* into a second context, whose descriptor is passed; told: the
+				 * handles there.  ENOSYS: the library can't */
+	EXPORTER_SHUT_SECOND,
 	EXPORTER_TAKE,		/* import from a descriptor that is passed with the call */
 	EXPORTER_EXIT,
 	EXPORTER_OP_COUNT

@@ -4,7 +4,7 @@ import pathlib
 import re
 import subprocess
 
-HEADER = "#include <infiniband/verbs.h>\n"
+HEADER = "#include <infiniband/verbs.h>\n#include <infiniband/verbs_share.h>\n"
 MARK = re.compile(r'^# \d+ "([^"]+)"')
 # Names that are ours to describe; __ and _ibv_ are the header's own affair.
 PUBLIC = re.compile(r"^(ibv_|mult_to_|mbps_to_)")
