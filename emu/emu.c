@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <rdma/mlx5-abi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +20,7 @@
 #include <unistd.h>
 #include "emu/abroad.h"
 #include "emu/card.h"
+#include "emu/clocks.h"
 #include "emu/emu.h"
 #include "emu/engine/engine.h"
 #include "emu/fabric/fabric.h"
@@ -32,6 +32,7 @@
 #include "emu/obj/flow.h"
 #include "emu/obj/obj.h"
 #include "emu/obj/relay.h"
+#include "emu/options.h"
 #include "emu/port.h"
 #include "emu/port_rules.h"
 #include "emu/self.h"
@@ -82,42 +83,6 @@ static int complain(const char *doing, const char *what, int error)
 int emu_complain(const char *what, int error)
 {
 	return complain("open", what, error);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t coarse_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-/* The wall clock, which may be set, as it stands to the monotonic one at this moment. */
-static uint64_t wall_offset_ns(void)
-{
-	struct timespec wall;
-
-	clock_gettime(CLOCK_REALTIME, &wall);
-	return (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec - now_ns();
-}
-
-/* It moves once a jiffy; one more for the tick that is just being handled. */
-static void coarse_clock_begin(struct emu_dev *dev)
-{
-	struct timespec step;
-
-	if (clock_getres(CLOCK_MONOTONIC_COARSE, &step) || step.tv_sec)
-		return;
-	dev->coarse_now_ns = coarse_now_ns;
-	dev->coarse_lag_ns = 2 * (uint64_t)step.tv_nsec;
 }
 
 /* Before there is a QP, or a queue that QPs of other processes deliver to, nothing can happen that
@@ -175,30 +140,6 @@ static int lease_pdns(void *ctx)
 	return lease_served(ctx, FABRIC_PDN);
 }
 
-static enum net_raw net_raw_said(void)
-{
-	if (self_env_says("VERBENA_NET_RAW", "allow"))
-		return NET_RAW_ALLOW;
-	return self_env_says("VERBENA_NET_RAW", "deny") ? NET_RAW_DENY : NET_RAW_UNSAID;
-}
-
-/* How much of a frame's header must be in its request: nothing, as on a ConnectX-5 and later. */
-static void inline_mode_fill(struct dev_options *options, const char *name)
-{
-	static const struct { const char *name; uint8_t mode, bytes; } modes[] = {
-		{ "none", MLX5_USER_INLINE_MODE_NONE, 0 }, { "l2", MLX5_USER_INLINE_MODE_L2, 18 },
-		{ "ip", MLX5_USER_INLINE_MODE_IP, 18 + 20 },
-		{ "tcp", MLX5_USER_INLINE_MODE_TCP_UDP, 18 + 20 + 20 },
-	};
-	const size_t count = sizeof modes / sizeof *modes;
-	size_t i = 0;
-
-	while (i < count && (!name || strcmp(modes[i].name, name)))
-		i++;
-	options->eth_inline = modes[i % count].mode;
-	options->eth_inline_bytes = modes[i % count].bytes;
-}
-
 static void dev_fill(struct emu_function *f, const struct emu_identity *id)
 {
 	struct emu_dev *dev = &f->dev;
@@ -209,15 +150,8 @@ static void dev_fill(struct emu_function *f, const struct emu_identity *id)
 	dev->node_guid = id->node_guid;
 	memcpy(dev->mac, id->mac, sizeof dev->mac);
 	port_begin(dev);
-	dev->now_ns = now_ns;
-	dev->wall_offset_ns = wall_offset_ns();
-	coarse_clock_begin(dev);
-	dev->options.lets_bound_regions_go = self_env_says("VERBENA_MW_BOUND_DEREG", "allow");
-	inline_mode_fill(&dev->options, self_env("VERBENA_ETH_INLINE"));
-	dev->options.enforces_memlock = self_env_says("VERBENA_MEMLOCK", "enforce");
-	dev->options.net_raw = net_raw_said();
-	dev->options.is_steering_off = self_env_says("VERBENA_FLOW_STEERING", "off");
-	dev->options.wants_full_masks = self_env_says("VERBENA_FLOW_MASKS", "full");
+	clocks_begin(dev);
+	options_read(&dev->options);
 	dev->why = &f->why;
 	f->why.is_printing = self_env_is_set("VERBENA_EXPLAIN");
 }
