@@ -698,20 +698,23 @@ void emu_unimport(struct uv_file *file, enum emu_import kind, uint32_t handle)
 	cancel_release(held);
 }
 
+/* A system call that works leaves errno alone, whatever happened on the way. */
 int emu_ioctl(struct uv_file *file, void *call)
 {
-	int held = cancel_hold();
+	int held = cancel_hold(), said = errno;
 	int result = file_is_open(file) ? uv_ioctl(file, call) : -EIO;
 
+	errno = said;
 	cancel_release(held);
 	return result;
 }
 
 ssize_t emu_write(struct uv_file *file, const void *command, size_t bytes)
 {
-	int held = cancel_hold();
+	int held = cancel_hold(), said = errno;
 	ssize_t result = file_is_open(file) ? uv_write(file, command, bytes) : -EIO;
 
+	errno = said;
 	cancel_release(held);
 	return result;
 }

@@ -423,7 +423,8 @@ struct one_spec {
 };
 
 #define SPEC_OF(type_, ...)	(&(struct type_){ .size = sizeof(struct type_), __VA_ARGS__ })
-#define FRAME_OF(...)		{ .src = STATION(9), .dst = STATION(1), .payload_bytes = 80, __VA_ARGS__ }
+#define FRAME_OF(...) \
+	{ .src = STATION(9), .dst = STATION(1), .payload_bytes = 80, __VA_ARGS__ }
 
 static struct ibv_flow *spec_add(struct ibv_qp *qp, const void *spec)
 {
@@ -499,7 +500,7 @@ FLOW_TEST(a_rule_may_drop_and_count)
 {
 	struct ibv_counters_init_attr init = { 0 };
 	struct ibv_counters *counters = ibv_create_counters(from.context, &init);
-	struct ibv_counter_attach_attr packets = { .counter_desc = IBV_COUNTER_PACKETS, .index = 0 };
+	struct ibv_counter_attach_attr packets = { .counter_desc = IBV_COUNTER_PACKETS };
 	struct ibv_counter_attach_attr bytes = { .counter_desc = IBV_COUNTER_BYTES, .index = 1 };
 	struct flow_ask ask = flow_to(station_1);
 	struct ibv_flow *drop, *later;
