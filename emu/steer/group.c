@@ -2,20 +2,26 @@
 /*
  * A hash table of rules with the same mask; see group.h.
  *
- * Open addressing, the next slot after a taken one.  Removing moves later slots back, so there are
- * no graves, and a table that has seen many rules come and go is as fast as a new one.
+ * Open addressing, the next slot after a taken one.  Removing moves later slots back, so there
+ * are no graves, and a table that has seen many rules come and go is as fast as a new one.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "emu/steer/group.h"
 
-enum { SLOTS_MIN = 4, SLOT_SHIFT_MIN = 5, LINE_BYTES = 64 };
+/* For functions that are told how many words there are: a constant makes their loops go. */
+#define INLINE	static inline __attribute__((always_inline))
 
-static struct steer_slot *slot_at(const struct steer_group *g, uint32_t i)
+enum { SLOTS_MIN = 4, SLOT_SHIFT_MIN = 5, LINE_BYTES = 64, HUGE_BYTES = 2 << 20 };
+
+static inline struct steer_slot *slot_at(const struct steer_group *g, uint32_t i)
 {
 	return (struct steer_slot *)(g->slots + ((size_t)i << g->slot_shift));
 }
+
+/* --- hashing --- */
 
 /* The halves of a product depend on all bits of both factors. */
 static inline uint64_t mix(uint64_t a, uint64_t b)
@@ -34,64 +40,116 @@ static uint64_t secret_of(uint64_t seed, unsigned i)
 	return x | 1;
 }
 
-/* Words don't wait for each other. */
-static inline uint32_t words_hash(const struct steer_group *g, const uint64_t *value)
+static inline uint64_t field_of(const struct steer_field *f, const union steer_key *key)
 {
+	return key->word[f->word] & f->mask;
+}
+
+/* Words don't wait for each other. */
+INLINE uint32_t key_hash(const struct steer_group *g, const union steer_key *key, unsigned words)
+{
+	const struct steer_field *f = g->field;
 	uint64_t sum = 0;
 
-	for (unsigned i = 0; i < g->word_count; i++)
-		sum += mix(value[i] ^ g->field[i].secret, g->field[i].secret);
+	for (unsigned i = 0; i < words; i++)
+		sum += mix(field_of(&f[i], key) ^ f[i].secret, f[i].secret);
 	return (uint32_t)(sum ^ sum >> 32);
 }
 
 void group_words(const struct steer_group *g, const union steer_key *key, uint64_t *value_out)
 {
 	for (unsigned i = 0; i < g->word_count; i++)
-		value_out[i] = key->word[g->field[i].word] & g->field[i].mask;
+		value_out[i] = field_of(&g->field[i], key);
 }
 
-static inline bool words_equal(const uint64_t *a, const uint64_t *b, unsigned count)
+INLINE bool slot_matches(const struct steer_group *g, const struct steer_slot *s,
+			 const union steer_key *key, unsigned words)
 {
 	uint64_t differs = 0;
 
-	for (unsigned i = 0; i < count; i++)
-		differs |= a[i] ^ b[i];
+	for (unsigned i = 0; i < words; i++)
+		differs |= s->value[i] ^ field_of(&g->field[i], key);
 	return !differs;
 }
 
-/* The slot with this value, or the free one where it belongs. */
-static struct steer_slot *slot_find(const struct steer_group *g, const uint64_t *value,
-				    uint32_t hash)
+/* --- looking --- */
+
+INLINE struct steer_slot *slot_find(const struct steer_group *g, const union steer_key *key,
+				    unsigned words)
 {
-	for (uint32_t i = hash & g->last;; i = (i + 1) & g->last) {
+	for (uint32_t i = key_hash(g, key, words) & g->last;; i = (i + 1) & g->last) {
 		struct steer_slot *s = slot_at(g, i);
 
-		if (!s->oldest ||
-		    (s->hash == hash && words_equal(s->value, value, g->word_count)))
+		if (!s->oldest)
+			return NULL;
+		if (slot_matches(g, s, key, words))
 			return s;
 	}
 }
 
-struct steer_slot *group_find(const struct steer_group *g, const union steer_key *key)
+/* And the next one: not everybody is where he belongs. */
+INLINE void slot_prefetch(const struct steer_group *g, const union steer_key *key, unsigned words)
 {
-	uint64_t value[STEER_KEY_WORDS];
-	struct steer_slot *s;
+	uint32_t i = key_hash(g, key, words) & g->last;
 
-	group_words(g, key, value);
-	s = slot_find(g, value, words_hash(g, value));
-	return s->oldest ? s : NULL;
+	__builtin_prefetch(slot_at(g, i));
+	__builtin_prefetch(slot_at(g, (i + 1) & g->last));
+}
+
+#define FINDERS(name, words)                                                                   \
+	static struct steer_slot *find_##name(const struct steer_group *g,                     \
+					      const union steer_key *key)                      \
+	{                                                                                      \
+		return slot_find(g, key, words);                                               \
+	}                                                                                      \
+	static void prefetch_##name(const struct steer_group *g, const union steer_key *key)   \
+	{                                                                                      \
+		slot_prefetch(g, key, words);                                                  \
+	}
+
+FINDERS(1, 1)
+FINDERS(2, 2)
+FINDERS(3, 3)
+FINDERS(4, 4)
+FINDERS(5, 5)
+FINDERS(any, g->word_count)
+
+/* By the number of words.  Most masks have few, and with a loop a look-up takes a quarter more. */
+static const struct steer_finders finders[] = {
+	{ find_any, prefetch_any }, { find_1, prefetch_1 }, { find_2, prefetch_2 },
+	{ find_3, prefetch_3 },	    { find_4, prefetch_4 }, { find_5, prefetch_5 },
+};
+
+static const struct steer_finders *finders_for(unsigned words)
+{
+	return &finders[words < sizeof finders / sizeof *finders ? words : 0];
 }
 
 /* --- size --- */
 
-static uint8_t *slots_alloc(uint32_t count, unsigned slot_shift)
+/* Many slots are worth large pages: looking for a page costs as much as looking for a line. */
+static uint8_t *memory_alloc(size_t bytes)
 {
-	size_t bytes = (size_t)count << slot_shift;
-	uint8_t *slots = aligned_alloc(LINE_BYTES, bytes);
+	bool is_huge = bytes >= HUGE_BYTES;
+	size_t unit = is_huge ? HUGE_BYTES : LINE_BYTES, rounded = (bytes + unit - 1) & ~(unit - 1);
+	uint8_t *memory = aligned_alloc(unit, rounded);
 
-	if (slots)
-		memset(slots, 0, bytes);
-	return slots;
+	if (memory && is_huge)
+		madvise(memory, rounded, MADV_HUGEPAGE);
+	return memory;
+}
+
+static int slots_alloc(struct steer_group *g, uint32_t count)
+{
+	size_t bytes = (size_t)count << g->slot_shift;
+	uint8_t *slots = memory_alloc(bytes);
+
+	if (!slots)
+		return -ENOMEM;
+	memset(slots, 0, bytes);
+	g->slots = slots;
+	g->last = count - 1;
+	return 0;
 }
 
 static void slot_move(const struct steer_group *g, struct steer_slot *to,
@@ -101,30 +159,56 @@ static void slot_move(const struct steer_group *g, struct steer_slot *to,
 	to->oldest->slot = to;
 }
 
+/* The first free slot from where it belongs. */
+static struct steer_slot *slot_unused(const struct steer_group *g, uint32_t hash)
+{
+	uint32_t i = hash & g->last;
+
+	while (slot_at(g, i)->oldest)
+		i = (i + 1) & g->last;
+	return slot_at(g, i);
+}
+
 static int group_grow(struct steer_group *g)
 {
 	struct steer_group old = *g;
 	uint32_t count = (g->last + 1) * 2;
-	uint8_t *slots = count ? slots_alloc(count, g->slot_shift) : NULL;
 
-	if (!slots)
+	if (!count || slots_alloc(g, count))
 		return -ENOMEM;
-	g->slots = slots;
-	g->last = count - 1;
 	for (uint32_t i = 0; i <= old.last; i++) {
 		const struct steer_slot *s = slot_at(&old, i);
 
 		if (s->oldest)
-			slot_move(g, slot_find(g, s->value, s->hash), s);
+			slot_move(g, slot_unused(g, s->hash), s);
 	}
 	free(old.slots);
 	return 0;
 }
 
-/* Keeps a fifth of the slots free. */
+/* What is behind a slot that became free moves into it, unless that were before its place. */
+static void slot_free(struct steer_group *g, struct steer_slot *s)
+{
+	uint32_t hole = (uint32_t)(((uint8_t *)s - g->slots) >> g->slot_shift), i = hole;
+
+	for (;;) {
+		const struct steer_slot *later = slot_at(g, i = (i + 1) & g->last);
+
+		if (!later->oldest)
+			break;
+		if (((i - later->hash) & g->last) < ((i - hole) & g->last))
+			continue;
+		slot_move(g, slot_at(g, hole), later);
+		hole = i;
+	}
+	slot_at(g, hole)->oldest = NULL;
+	g->used--;
+}
+
+/* Half of the slots are free: most values are where they belong. */
 static bool is_full(const struct steer_group *g)
 {
-	return (uint64_t)(g->used + 1) * 5 > (uint64_t)(g->last + 1) * 4;
+	return (uint64_t)(g->used + 1) * 2 > (uint64_t)g->last + 1;
 }
 
 /* --- rules come and go --- */
@@ -139,9 +223,10 @@ static void slot_update(struct steer_slot *s, struct steer_entry *oldest)
 	oldest->slot = s;
 }
 
-static void slot_begin(struct steer_group *g, struct steer_slot *s, struct steer_entry *e,
-		       uint32_t hash)
+static void slot_begin(struct steer_group *g, struct steer_entry *e, uint32_t hash)
 {
+	struct steer_slot *s = slot_unused(g, hash);
+
 	e->older = e->younger = e;
 	s->hash = hash;
 	memcpy(s->value, e->value, g->word_count * sizeof *s->value);
@@ -166,43 +251,17 @@ static void ring_add(struct steer_slot *s, struct steer_entry *e)
 	slot_update(s, e->order < oldest->order ? e : oldest);
 }
 
-int group_add(struct steer_group *g, struct steer_entry *e)
+int group_add(struct steer_group *g, struct steer_entry *e, const union steer_key *value)
 {
-	uint32_t hash = words_hash(g, e->value);
-	struct steer_slot *s = slot_find(g, e->value, hash);
+	struct steer_slot *s = g->finders->find(g, value);
 
-	if (s->oldest) {
+	if (!s && is_full(g) && group_grow(g))
+		return -ENOMEM;
+	if (s)
 		ring_add(s, e);
-		return 0;
-	}
-	if (is_full(g)) {
-		int rc = group_grow(g);
-
-		if (rc)
-			return rc;
-		s = slot_find(g, e->value, hash);
-	}
-	slot_begin(g, s, e, hash);
+	else
+		slot_begin(g, e, key_hash(g, value, g->word_count));
 	return 0;
-}
-
-/* What is behind a slot that became free moves into it, unless that were before its place. */
-static void slot_free(struct steer_group *g, struct steer_slot *s)
-{
-	uint32_t hole = (uint32_t)(((uint8_t *)s - g->slots) >> g->slot_shift), i = hole;
-
-	for (;;) {
-		const struct steer_slot *later = slot_at(g, i = (i + 1) & g->last);
-
-		if (!later->oldest)
-			break;
-		if (((i - later->hash) & g->last) < ((i - hole) & g->last))
-			continue;
-		slot_move(g, slot_at(g, hole), later);
-		hole = i;
-	}
-	slot_at(g, hole)->oldest = NULL;
-	g->used--;
 }
 
 /* Only the oldest rule knows its slot; it is next to any that makes the slot look different. */
@@ -261,10 +320,9 @@ struct steer_group *group_create(unsigned level, const union steer_key *mask, ui
 	if (!g)
 		return NULL;
 	g->level = level;
+	g->finders = finders_for(words);
 	g->slot_shift = slot_shift_of(words);
-	g->last = SLOTS_MIN - 1;
-	g->slots = slots_alloc(SLOTS_MIN, g->slot_shift);
-	if (!g->slots) {
+	if (slots_alloc(g, SLOTS_MIN)) {
 		free(g);
 		return NULL;
 	}

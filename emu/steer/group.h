@@ -2,11 +2,12 @@
 /*
  * A group: the rules of one level that have the same mask, in a hash table by value.
  *
- * A slot of the table has what a look-up must see, in one cache line for up to five words, because
- * with many rules the look-up costs what its cache misses cost.  Rules with equal values share a
- * slot; a ring of them leads from the oldest to the youngest and back.
+ * With many rules a look-up costs what its cache misses cost.  So a slot has all that a look-up
+ * sees, in one cache line for up to five words, half of the slots are free so that most values are
+ * in their first slot, and a look-up that is known to come can have that brought before.
  *
- * Used by match.c only.
+ * Rules with equal values share a slot; a ring of them leads from the oldest to the youngest and
+ * back.  Used by match.c only.
  */
 #ifndef EMU_STEER_GROUP_H
 #define EMU_STEER_GROUP_H
@@ -38,7 +39,15 @@ struct steer_slot {
 	uint64_t value[];
 };
 
+struct steer_finders {
+	/* Where rules are that this key matches, or NULL. */
+	struct steer_slot *(*find)(const struct steer_group *g, const union steer_key *key);
+	/* Has the slot brought that such a look-up will touch. */
+	void (*prefetch)(const struct steer_group *g, const union steer_key *key);
+};
+
 struct steer_group {
+	const struct steer_finders *finders;
 	unsigned level, at;			/* its place among the groups of its level */
 	uint8_t *slots;				/* each 1 << slot_shift bytes, on cache lines */
 	uint32_t last, used, slot_shift;	/* last: number of slots less one */
@@ -56,8 +65,7 @@ void group_destroy(struct steer_group *g);	/* its rules are not freed */
 bool group_has_mask(const struct steer_group *g, const union steer_key *mask);
 void group_words(const struct steer_group *g, const union steer_key *key, uint64_t *value_out);
 
-/* Where rules are that this key matches, or NULL. */
-struct steer_slot *group_find(const struct steer_group *g, const union steer_key *key);
-int group_add(struct steer_group *g, struct steer_entry *e);	/* -ENOMEM */
+/* @value: what e->value was made from.  -ENOMEM. */
+int group_add(struct steer_group *g, struct steer_entry *e, const union steer_key *value);
 void group_remove(struct steer_group *g, struct steer_entry *e);
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 #include "emu/steer/group.h"
 
-enum { BUCKETS_MIN = 16, GROUPS_MIN = 4 };
+enum { BUCKETS_MIN = 16, GROUPS_MIN = 4, PREFETCHES_MAX = 8, PREFETCH_RULES_MIN = 256 };
 
 static_assert(STEER_LEVEL_COUNT <= 64, "levels_used has a bit for each level");
 
@@ -211,7 +211,7 @@ static struct steer_entry *entry_create(struct steer_group *g, const struct stee
 static int entry_add(struct steer_table *t, struct steer_group *g, const struct steer_rule *rule)
 {
 	struct steer_entry *e = entry_create(g, rule);
-	int rc = e ? group_add(g, e) : -ENOMEM;
+	int rc = e ? group_add(g, e, &rule->value) : -ENOMEM;
 
 	if (rc) {
 		free(e);
@@ -310,7 +310,7 @@ unsigned steer_equal(const struct steer_table *t, const struct steer_rule *rule,
 {
 	struct finding f = { .id = id, .max = max };
 	const struct steer_group *g = level_find(&t->level[rule->level], &rule->mask);
-	const struct steer_slot *s = g ? group_find(g, &rule->value) : NULL;
+	const struct steer_slot *s = g ? g->finders->find(g, &rule->value) : NULL;
 
 	if (s)
 		slot_found(&f, s);
@@ -323,7 +323,7 @@ static const struct steer_slot *level_match(const struct steer_level *l,
 	const struct steer_slot *best = NULL;
 
 	for (unsigned i = 0; i < l->count; i++) {
-		const struct steer_slot *s = group_find(l->group[i], key);
+		const struct steer_slot *s = l->group[i]->finders->find(l->group[i], key);
 
 		if (s && (!best || s->oldest->order < best->oldest->order))
 			best = s;
@@ -350,6 +350,24 @@ unsigned steer_lookup(const struct steer_table *t, const union steer_key *key, u
 		      unsigned max)
 {
 	return steer_lookup_from(t, 0, key, id, max);
+}
+
+/* Small groups are in the cache anyway, and of many large ones the first few are enough. */
+void steer_prefetch(const struct steer_table *t, const union steer_key *key)
+{
+	unsigned left = PREFETCHES_MAX;
+
+	for (uint64_t levels = t->levels_used; levels; levels &= levels - 1) {
+		const struct steer_level *l = &t->level[__builtin_ctzll(levels)];
+
+		for (unsigned i = 0; i < l->count; i++) {
+			if (l->group[i]->used < PREFETCH_RULES_MIN)
+				continue;
+			if (!left--)
+				return;
+			l->group[i]->finders->prefetch(l->group[i], key);
+		}
+	}
 }
 
 /* --- the same, one rule after the other: no hash, no ring, no slot --- */

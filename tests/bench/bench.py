@@ -74,6 +74,7 @@ class Bench:
         self.verbena = build / "bin/verbena"
         self.program = build / "tests/bench/bench"
         self.post = build / "tests/bench/bench_post"
+        self.steer = build / "tests/bench/bench_steer"
         self.own_library = build / "lib/own"
         self.peers = peers
         self.environment = dict(os.environ, VERBENA_FABRIC="bench")
@@ -139,6 +140,10 @@ def send_against_shm(bench):
         theirs.append(bench.peer("d_ofi", "shm", "self")["ofi.shm.self_send_recv_poll2.8B"])
         ours.append(bench.rounds("send_8_alone")[0].subject)
     return [Round(min(ours), min(theirs))]
+
+
+def steer(name):
+    return lambda bench: rounds_in(bench.run([bench.steer, name]))
 
 
 def own_against_stock(bench):
@@ -234,6 +239,12 @@ def rows(peers):
             "the same on libmlx5", COST, 1, own_against_stock),
         Row("12b", "ibv_post_send() of our library, 8 B inline, no device behind it", "60 ns",
             ABSOLUTE, 60, lambda bench: rounds_in(bench.run([bench.post]))),
+        Row("13", "the rule of a frame among 100,000, its key at hand", "among 100", COST, 2,
+            steer("key")),
+        Row("13b", "the same as 13, the time itself", "200 ns", ABSOLUTE, 200, steer("key")),
+        Row("13c", "the rule of a frame among 100,000, from its bytes on", "among 100", COST, 2,
+            steer("frame")),
+        Row("13d", "the same as 13c, the time itself", "200 ns", ABSOLUTE, 200, steer("frame")),
         Row("run", "`verbena run true` less `true`", "15 ms", ABSOLUTE, 15e6, starts),
     ]
 

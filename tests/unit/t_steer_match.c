@@ -268,8 +268,10 @@ static bool has_exact(uint32_t i)
 {
 	struct steer_rule r = exact_rule(i);
 	uint64_t id = 0;
-	unsigned count = steer_lookup(table, &r.value, &id, 1);
+	unsigned count;
 
+	steer_prefetch(table, &r.value);
+	count = steer_lookup(table, &r.value, &id, 1);
 	cr_assert(count <= 1 && (!count || id == i));
 	return count;
 }
