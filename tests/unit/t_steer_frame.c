@@ -186,6 +186,7 @@ static const struct lie {
 	{ SAMPLE_TCP, 18, "66", NO_L3 | NO_L4 },
 	{ SAMPLE_TCP, 18, "44", NO_L3 | NO_L4 },		/* a header of 16 bytes */
 	{ SAMPLE_TCP, 20, "0017", 0 },				/* shorter than its header */
+	{ SAMPLE_GRE_IP, 16, "0013", 0 },
 	{ SAMPLE_TCP, 20, "003e", 0 },				/* longer than the frame */
 	{ SAMPLE_TCP, 20, "002b", NO_L4 | NO_PAYLOAD },		/* TCP doesn't fit */
 	{ SAMPLE_TCP, 54, "41", NO_PAYLOAD },			/* TCP of 16 bytes */
@@ -199,6 +200,7 @@ static const struct lie {
 	{ SAMPLE_EXTENSIONS, 55, "ff", NO_L4 | NO_PAYLOAD },	/* a long hop-by-hop header */
 	{ SAMPLE_EXTENSIONS, 71, "05", NO_L4 | NO_PAYLOAD },	/* nothing behind the last one */
 	{ SAMPLE_EXTENSIONS, 70, "3b", NO_L4 },			/* no next header */
+	{ SAMPLE_FRAGMENT6, 54, "3c", 0 },			/* what follows is no header */
 	{ SAMPLE_QINQ, 16, "0000", NO_L3 | NO_L4 },
 	{ SAMPLE_QINQ, 12, "9100", NO_VLAN | NO_L3 | NO_L4 },
 	{ SAMPLE_VXLAN, 38, "0007", NO_PAYLOAD | NO_TUNNEL | NO_INNER },
@@ -249,9 +251,10 @@ Test(steer_frame, header_that_lies_ends_the_reading)
 	}
 }
 
+/* The byte at the end could be the first one of IP. */
 Test(steer_frame, labels_without_end_end_with_the_frame)
 {
-	uint8_t bytes[2048] = { [12] = 0x88, [13] = 0x47 };
+	uint8_t bytes[14 + 500 * 4 + 1] = { [12] = 0x88, [13] = 0x47, [14 + 500 * 4] = 0x45 };
 	struct frame f;
 
 	frame_read(&f, at_the_edge(bytes, sizeof bytes), sizeof bytes, true);
@@ -261,13 +264,44 @@ Test(steer_frame, labels_without_end_end_with_the_frame)
 /* Offsets have 16 bits. */
 Test(steer_frame, frame_that_is_far_too_long_is_read_as_far_as_offsets_go)
 {
+	enum { LAST = 14 + 17500 * 4 };
 	static uint8_t bytes[1 << 17] = { [12] = 0x88, [13] = 0x47 };
 	struct frame f;
 
-	bytes[70000 + 2] = 1;
-	bytes[70004] = 0x45;
+	bytes[LAST + 2] = 1;
+	bytes[LAST + 4] = 0x45;
 	cr_assert(frame_read(&f, bytes, sizeof bytes, true));
 	cr_assert(f.tunnel == FRAME_MPLS && !f.inner.l3);
+}
+
+/* As a NIC does, whose rules know no more than two. */
+Test(steer_frame, third_tag_is_what_the_frame_holds)
+{
+	uint8_t bytes[SAMPLE_BYTES_MAX] = { 0 };
+	uint32_t count = sample_bytes(SAMPLE_QINQ, bytes);
+	struct frame f;
+
+	hex_read("8100", bytes + 20, 2);
+	frame_read(&f, at_the_edge(bytes, count), count, true);
+	cr_assert(f.outer.ethertype == 0x8100 && f.outer.l3 == 22 && !f.outer.l3_type);
+}
+
+/* A frame that ends with the type of an inner one; lengths say so. */
+Test(steer_frame, label_that_is_announced_only_is_no_label)
+{
+	enum { END = 50 + 22 };
+	uint8_t bytes[SAMPLE_BYTES_MAX] = { 0 };
+	union steer_key key;
+	struct frame f;
+
+	sample_bytes(SAMPLE_MPLS_INNER, bytes);
+	bytes[17] = END - 14;
+	bytes[39] = END - 34;
+	frame_read(&f, at_the_edge(bytes, END), END, true);
+	cr_assert(f.inner.ethertype == 0x8847 && f.inner.l3 == END);
+	frame_key(&f, 1u << STEER_MISC2, &key);
+	for (unsigned i = 0; i < STEER_BLOCK_BYTES; i++)
+		cr_assert_eq(key.block[STEER_MISC2][i], 0);
 }
 
 /* --- garbage --- */

@@ -101,6 +101,23 @@ Test(steer_match, empty_mask_matches_everything)
 	EXPECT_NONE(key_of(9, 9));
 }
 
+/* Of two masks one may be the beginning of the other. */
+Test(steer_match, mask_that_has_more_is_another_one)
+{
+	struct steer_rule few = rule_of(1, 3, 0xff, 1), more = rule_of(2, 3, 0xff, 1);
+	uint64_t id;
+
+	more.mask.bytes[100] = 0xff;
+	more.value.bytes[100] = 7;
+	add(few);
+	cr_assert_eq(steer_equal(table, &more, &id, 1), 0);
+	add(more);
+	EXPECT(key_of(3, 1), 1);
+	cr_assert(steer_remove(table, 1));
+	EXPECT_NONE(key_of(3, 1));
+	cr_assert_eq(steer_equal(table, &few, &id, 1), 0);
+}
+
 Test(steer_match, oldest_of_different_masks_wins_alone)
 {
 	struct steer_rule late = rule_of(2, 3, 0xff, 0x50), early;
@@ -317,6 +334,7 @@ enum { PACKETS = 1000000 };
 enum { MASKS = 6, RULES = 24, PACKETS_PER_CHANGE = 40, CHANGES_PER_SET = 250 };
 
 static union steer_key masks[MASKS];
+static struct steer_rule rules[RULES];	/* what the table should know, by id */
 static bool is_there[RULES];
 
 /* Few bits here and there, so that masks overlap; mask 0 may be empty. */
@@ -349,6 +367,7 @@ static void add_random(unsigned id)
 
 	scramble(&r.value);
 	add(r);
+	rules[id] = r;
 }
 
 static void change(void)
@@ -361,6 +380,31 @@ static void change(void)
 		add_random(id);
 }
 
+static bool matches(unsigned id, const union steer_key *key)
+{
+	const struct steer_rule *r = &rules[id];
+
+	for (unsigned i = 0; is_there[id] && i < 6; i++)
+		if ((key->bytes[i * 75] ^ r->value.bytes[i * 75]) & r->mask.bytes[i * 75])
+			return false;
+	return is_there[id];
+}
+
+/* What can be said without the table: the first one is the oldest of the first level that has any,
+ * and none is told that doesn't match. */
+static void check_first(const union steer_key *key, const uint64_t *got, unsigned count)
+{
+	const struct steer_rule *first = count ? &rules[got[0]] : NULL;
+
+	for (unsigned i = 0; i < count; i++)
+		cr_assert(matches((unsigned)got[i], key));
+	for (unsigned i = 0; i < RULES; i++)
+		cr_assert(!matches(i, key) ||
+			  (first && (rules[i].level > first->level ||
+				     (rules[i].level == first->level &&
+				      rules[i].order >= first->order))));
+}
+
 static void compare(void)
 {
 	uint64_t got[RULES], plain[RULES];
@@ -371,6 +415,7 @@ static void compare(void)
 	count = steer_lookup(table, &key, got, RULES);
 	cr_assert_eq(steer_lookup_plain(table, &key, plain, RULES), count);
 	cr_assert(count <= RULES && !memcmp(got, plain, count * sizeof *got));
+	check_first(&key, got, count);
 }
 
 Test(steer_match, finds_what_a_look_at_every_rule_finds)

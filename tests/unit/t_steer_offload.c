@@ -297,6 +297,7 @@ Test(steer_offload, header_cut_short_has_no_segments)
 			      "%u", cut);
 	cr_assert(offload_segment(at_the_edge(header, count), count, 5000, 1448, 0, out));
 	cr_assert_not(offload_segment(header, count, 5000, 1448, 0xffffffff, out));
+	cr_assert_not(offload_segment(header, count, 0xffffffff, 0xffffffff, 0, out));
 	count = hex_read(samples[SAMPLE_VXLAN].hex, header, sizeof header);
 	cr_assert_not(offload_segment(header, count, 5000, 1448, 0, out));
 }
