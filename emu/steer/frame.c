@@ -49,7 +49,6 @@ static void tcp_read(struct reader *r, struct frame_layer *l, uint32_t at)
 	if (bytes < TCP_BYTES || !fits(r, at, bytes))
 		return;
 	l->payload = (uint16_t)(at + bytes);
-	l->end = (uint16_t)(r->is_cut ? 0 : r->end);
 	l->l4_ok = r->wants_checks && !r->is_cut && sum_l4(r->at, l, r->end - at) == 0xffff;
 }
 
@@ -67,7 +66,6 @@ static void udp_read(struct reader *r, struct frame_layer *l, uint32_t at)
 		return;
 	l->payload = (uint16_t)(at + UDP_BYTES);
 	r->end = at + bytes;
-	l->end = (uint16_t)(r->is_cut ? 0 : r->end);
 	l->l4_ok = r->wants_checks && !r->is_cut &&
 		   (!load16(udp + UDP_CHECKSUM) || sum_l4(r->at, l, bytes) == 0xffff);
 }

@@ -27,7 +27,6 @@ struct frame_layer {
 	 * layer has no Ethernet header.  payload: behind L4, or behind IP that has neither TCP
 	 * nor UDP.  l4, payload: 0 there is none. */
 	uint16_t l2, l3, l4, payload;
-	uint16_t end;			/* of what L4 sums; 0: no L4, or a length is a lie */
 	uint16_t ethertype;		/* host order, behind the tags */
 	uint8_t l3_type, l4_type, ip_protocol;
 	bool is_fragment;		/* l4 is 0 then */
