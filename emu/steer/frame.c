@@ -34,6 +34,11 @@ static bool fits(const struct reader *r, uint32_t offset, uint32_t bytes)
 
 /* --- L4 --- */
 
+static uint16_t l4_end(const struct reader *r)
+{
+	return r->is_cut ? 0 : (uint16_t)r->end;
+}
+
 static void tcp_read(struct reader *r, struct frame_layer *l, uint32_t at)
 {
 	const uint8_t *tcp = r->at + at;
@@ -49,7 +54,8 @@ static void tcp_read(struct reader *r, struct frame_layer *l, uint32_t at)
 	if (bytes < TCP_BYTES || !fits(r, at, bytes))
 		return;
 	l->payload = (uint16_t)(at + bytes);
-	l->l4_ok = r->wants_checks && !r->is_cut && sum_l4(r->at, l, r->end - at) == 0xffff;
+	l->l4_end = l4_end(r);
+	l->l4_ok = r->wants_checks && l->l4_end && sum_l4(r->at, l) == 0xffff;
 }
 
 static void udp_read(struct reader *r, struct frame_layer *l, uint32_t at)
@@ -66,8 +72,9 @@ static void udp_read(struct reader *r, struct frame_layer *l, uint32_t at)
 		return;
 	l->payload = (uint16_t)(at + UDP_BYTES);
 	r->end = at + bytes;
-	l->l4_ok = r->wants_checks && !r->is_cut &&
-		   (!load16(udp + UDP_CHECKSUM) || sum_l4(r->at, l, bytes) == 0xffff);
+	l->l4_end = l4_end(r);
+	l->l4_ok = r->wants_checks && l->l4_end &&
+		   (!load16(udp + UDP_CHECKSUM) || sum_l4(r->at, l) == 0xffff);
 }
 
 /* What is behind the IP headers. */

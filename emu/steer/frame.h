@@ -25,8 +25,9 @@ enum frame_tunnel { FRAME_NO_TUNNEL, FRAME_VXLAN, FRAME_GRE, FRAME_MPLS };
 struct frame_layer {
 	/* Offsets.  l3: behind the ethertype, even if that is none of IP; the same as l2 if the
 	 * layer has no Ethernet header.  payload: behind L4, or behind IP that has neither TCP
-	 * nor UDP.  l4, payload: 0 there is none. */
-	uint16_t l2, l3, l4, payload;
+	 * nor UDP.  l4, payload: 0 there is none.  l4_end: of what the checksum of L4 covers, 0
+	 * if lengths don't tell. */
+	uint16_t l2, l3, l4, payload, l4_end;
 	uint16_t ethertype;		/* host order, behind the tags */
 	uint8_t l3_type, l4_type, ip_protocol;
 	bool is_fragment;		/* l4 is 0 then */

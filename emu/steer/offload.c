@@ -9,19 +9,6 @@
 
 /* --- checksums --- */
 
-/* How long L4 and its payload are; l->payload is there, so the headers don't lie. */
-static uint32_t l4_bytes(const uint8_t *frame, const struct frame_layer *l)
-{
-	const uint8_t *ip = frame + l->l3;
-	uint32_t ip_bytes;
-
-	if (l->l4_type == FRAME_UDP)
-		return load16(frame + l->l4 + UDP_LENGTH);
-	ip_bytes = l->l3_type == FRAME_IPV4 ? load16(ip + IPV4_LENGTH) :
-					      IPV6_BYTES + load16(ip + IPV6_LENGTH);
-	return l->l3 + ip_bytes - l->l4;
-}
-
 static void l3_sum(uint8_t *frame, const struct frame_layer *l)
 {
 	uint8_t *ip = frame + l->l3;
@@ -39,10 +26,10 @@ static void l4_sum(uint8_t *frame, const struct frame_layer *l)
 	uint8_t *at = frame + l->l4 + (is_udp ? UDP_CHECKSUM : TCP_CHECKSUM);
 	uint16_t sum;
 
-	if (!l->l4 || !l->payload)
+	if (!l->l4_end)
 		return;
 	store16(at, 0);
-	sum = (uint16_t)~sum_l4(frame, l, l4_bytes(frame, l));
+	sum = (uint16_t)~sum_l4(frame, l);
 	store16(at, is_udp && !sum ? 0xffff : sum);
 }
 

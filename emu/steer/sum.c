@@ -34,8 +34,9 @@ uint16_t sum_add(uint16_t sum, const uint8_t *bytes, uint32_t count)
 	return fold(sum + (uint64_t)load16((const uint8_t *)&words));
 }
 
-uint16_t sum_l4(const uint8_t *frame, const struct frame_layer *l, uint32_t l4_bytes)
+uint16_t sum_l4(const uint8_t *frame, const struct frame_layer *l)
 {
+	uint32_t l4_bytes = l->l4_end - l->l4;
 	const uint8_t *ip = frame + l->l3;
 	uint8_t rest[8] = { [7] = l->ip_protocol };
 	uint16_t sum;

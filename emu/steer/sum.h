@@ -11,7 +11,7 @@
 /* Of the bytes in front of it that were added, an even number; folded to 16 bits, not inverted. */
 uint16_t sum_add(uint16_t sum, const uint8_t *bytes, uint32_t count);
 
-/* Of all that the checksum of an L4 header covers, which is @l4_bytes long with its payload:
- * 0xffff if it is right, and what to invert if its field is 0. */
-uint16_t sum_l4(const uint8_t *frame, const struct frame_layer *l, uint32_t l4_bytes);
+/* Of all that the checksum of L4 covers, up to l->l4_end, which is not 0: 0xffff if it is right,
+ * and what to invert if its field is 0. */
+uint16_t sum_l4(const uint8_t *frame, const struct frame_layer *l);
 #endif

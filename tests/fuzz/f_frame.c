@@ -40,7 +40,9 @@ static void layer_check(const struct frame *f, const struct frame_layer *l)
 	assert(l->l2 <= l->l3 && l->l3 <= f->bytes && l->payload <= f->bytes);
 	assert(!l->l4 || (l->l4 > l->l3 && l->l4 + 8u <= f->bytes && !l->is_fragment));
 	assert(!l->l4 == !l->l4_type && (!l->l4 || l->l3_type));
-	assert(!l->l4_ok || (l->l4 && l->payload));
+	assert(!l->l4_ok || l->l4_end);
+	assert(!l->l4_end || (l->l4 && l->payload >= l->l4 && l->l4_end >= l->payload));
+	assert(l->l4_end <= f->bytes);
 	assert(!l->payload || (l->l3_type && l->payload > l->l3));
 }
 
@@ -120,7 +122,7 @@ static void read_check(const uint8_t *bytes, uint32_t count, const struct choice
 static void sums_right(const struct frame_layer *l)
 {
 	assert(!l->l3_type || l->l3_ok);
-	assert(!l->l4 || !l->payload || l->l4_ok);
+	assert(!l->l4_end || l->l4_ok);
 }
 
 static void sums_check(const uint8_t *bytes, uint32_t count)

@@ -139,6 +139,24 @@ Test(steer_offload, frames_without_such_headers_stay)
 	offload_checksums(at_the_edge(NULL, 0), 0, ALL);
 }
 
+/* What the checksum would be of can't be known, and it may be far behind the frame. */
+Test(steer_offload, packet_that_is_not_all_there_gets_no_checksum_of_l4)
+{
+	static const char *const lengths[] = { "ffff", "003e", "0017", "0000" };
+
+	for (unsigned i = 0; i < 4; i++) {
+		uint8_t bytes[SAMPLE_BYTES_MAX] = { 0 }, *frame;
+		uint32_t count = hex_read(samples[SAMPLE_TCP].hex, bytes, sizeof bytes);
+		struct frame f;
+
+		hex_read(lengths[i], bytes + 20, 2);
+		frame = at_the_edge(bytes, count);
+		offload_checksums(frame, count, ALL);
+		cr_assert(!memcmp(frame + 42, bytes + 42, count - 42), "%s", lengths[i]);
+		cr_assert(frame_read(&f, frame, count, true) && f.outer.l3_ok && !f.outer.l4_ok);
+	}
+}
+
 /* 0 would say that there is no checksum. */
 Test(steer_offload, checksum_of_udp_is_never_0)
 {
