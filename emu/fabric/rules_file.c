@@ -233,7 +233,7 @@ int rules_file_look(struct rules_file *f)
 	uint32_t end;
 	int rc = 0;
 
-	if (mem_load32((uintptr_t)&f->head->end, &end) || end > RULES_UNITS_MAX || end < f->end)
+	if (mem_load32((uintptr_t)&f->head->end, &end) || end > RULES_UNITS_MAX)
 		return -EBADMSG;
 	if (bytes_of(end) > f->bytes)
 		rc = map_more(f, bytes_of(end));

@@ -79,7 +79,8 @@ static void settle_absent(const struct follow *w, uint32_t unit, uint32_t number
 		tell_removed(w, number);
 }
 
-/* @record is there, and is to be known. */
+/* @record is there, and is to be known.  -EBADMSG; -EAGAIN it has just gone, which is still to be
+ * counted. */
 static int settle_present(const struct follow *w, uint32_t unit, const struct rules_record *record)
 {
 	const struct rule_at *told = rule_set_find(&w->member->told, record->number);
@@ -94,8 +95,6 @@ static int settle_present(const struct follow *w, uint32_t unit, const struct ru
 	if (told && told->order == record->order)
 		return 0;
 	rc = rules_file_read_blocks(&w->member->file, unit, record, bytes);
-	if (rc == -EAGAIN)
-		settle_absent(w, unit, record->number);
 	if (rc)
 		return rc;
 	if (told)
