@@ -3,6 +3,7 @@
  * Rules that members of a fabric post: who follows is told of each once, whether it keeps up or has
  * fallen behind, also of its own and of those that were replaced in the meantime.
  */
+#define NUMBERS	100001u
 #include "tests/unit/rules_world.h"
 
 TestSuite(fabric_rules, .init = start, .timeout = 120);
@@ -325,6 +326,24 @@ Test(fabric_rules, who_did_not_want_a_rule_hears_no_more_of_it)
 
 /* --- members that leave --- */
 
+Test(fabric_rules, the_file_goes_with_the_rules)
+{
+	struct node a = node_up(1), b = node_up(2);
+
+	post(&a, 1, ONE);
+	follow(&b);
+	cr_expect_eq(file_count(), 2);
+	rules_close(a.rules);
+	cr_expect_eq(file_count(), 1);
+	follow(&b);
+	cr_expect_eq(count_of(&b, &a), 1, "until it has left");
+	fabric_leave(a.fabric);
+	view_free(a.view);
+	follow(&b);
+	cr_expect_eq(b.view->member[0].gone, 1);
+	node_down(&b);
+}
+
 Test(fabric_rules, who_leaves_takes_its_rules_along)
 {
 	struct node a = node_up(1), b, c;
@@ -351,6 +370,7 @@ Test(fabric_rules, who_leaves_takes_its_rules_along)
 	node_down(&b);
 	c = node_up(3);
 	cr_assert_eq(member_of(&c), slot);
+	cr_expect_eq(c.fabric->segment->rule_change[slot], 0, "it has changed nothing yet");
 	post(&c, 1, level_of(9, 5));
 	follow(&a);
 	cr_expect_eq(a.view->member[slot].gone, 2);
