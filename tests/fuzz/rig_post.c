@@ -287,7 +287,7 @@ void rig_do_post(struct input *in)
 		return;
 	if (opcode != MLX5_OPCODE_UMR && opcode != MLX5_OPCODE_NOP)
 		end = way_make(in, s, end);
-	for (; *kind && *kind < SEG_READ_COUNT; kind++) {
+	for (; *kind; kind++) {
 		end = segment_make(in, side, *kind, end, wqe + HW_WQE_BYTES_MAX);
 		if (*kind == SEG_UMR)
 			break;			/* the others were made with it */
