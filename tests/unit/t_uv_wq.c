@@ -431,6 +431,27 @@ Test(uv_wq, qp_over_a_table_keeps_it)
 	uv_world_end(&r.w);
 }
 
+/* Frames come to it by rules, or not at all. */
+Test(uv_wq, qp_over_a_table_may_have_rules)
+{
+	struct mlx5_ib_create_qp_rss rss = rss_ask(IPV4 | TCP);
+	struct ib_uverbs_create_flow in = { .flow_attr.port = 1 };
+	struct ib_uverbs_create_flow_resp out;
+	struct wq_rig r = rig_new();
+	struct cmd c;
+	uint32_t qp;
+
+	CHECK_INT(spread(&r, 1, &rss, &qp), 0);
+	in.qp_handle = qp;
+	c = cmd_write(EX(CREATE_FLOW), &in, 24, &out, sizeof out);
+	CHECK_INT(cmd_run(&r.w, &c), 0);
+	CHECK_REFUSED(qp_free(&r.w, qp), -EBUSY, WHY_CMD_BUSY);
+	CHECK_INT(obj_destroy(&r.w, UVERBS_OBJECT_FLOW, UVERBS_METHOD_FLOW_DESTROY,
+			      UVERBS_ATTR_DESTROY_FLOW_HANDLE, out.flow_handle, 0), 0);
+	CHECK_INT(qp_free(&r.w, qp), 0);
+	uv_world_end(&r.w);
+}
+
 Test(uv_wq, which_fields_go_together)
 {
 	static const struct { uint32_t log; uint64_t fields; int rc; } rows[] = {
