@@ -207,7 +207,9 @@ static void input_make(struct input *in, const struct uv_method *method, const s
 	for (unsigned i = 0; is_core && i < method->attr_count; i++) {
 		const struct uv_attr *number = &method->attr[i];
 
-		if (number->place == UV_CORE && number->kind != UV_NEW && number->kind != UV_FD_NEW)
+		/* Two that are never there both may have one place. */
+		if (number->place == UV_CORE && number->kind != UV_NEW &&
+		    number->kind != UV_FD_NEW && (!number->applies || number->applies(value)))
 			memcpy(value + number->at, &numbers[i], sizeof *numbers);
 	}
 }
@@ -230,7 +232,7 @@ static struct ib_uverbs_attr *attr_add(uint16_t id)
 static void attr_input(struct input *in, const struct uv_method *method, const struct uv_attr *row,
 		       enum spoil spoil, struct ib_uverbs_attr *attr)
 {
-	uint8_t value[UV_BYTES_MAX];
+	uint8_t value[UV_BYTES_MAX] __attribute__((aligned(8)));
 
 	attr->len = (uint16_t)length_take(in, row, spoil);
 	input_make(in, method, row, value);
@@ -377,7 +379,7 @@ static void frame_fill(struct input *in, const struct uv_method *command, size_t
 	for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++) {
 		int index = uv_row_find(command, parts[i]);
 		enum spoil spoil = take8(in);
-		uint8_t value[UV_BYTES_MAX];
+		uint8_t value[UV_BYTES_MAX] __attribute__((aligned(8)));
 
 		if (index < 0 || spoil == SPOIL_ABSENT)
 			continue;

@@ -8,6 +8,7 @@
 #include <rdma/mlx5-abi.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <rdma/mlx5_user_ioctl_verbs.h>
+#include "emu/obj/flow.h"
 #include "tests/fuzz/uv.h"
 
 enum { RECORD_AT = UV_PAGE - 64, CQES = 16, BLOCKS = 16, RECVS = 16, RECV_SHIFT = 5 };
@@ -328,9 +329,10 @@ static const struct { uint16_t type, bytes; } flow_specs[] = {
 	{ 0x1002, 16 },
 };
 
-static unsigned flow_spec(struct input *in, uint8_t *out, unsigned room)
+static const uint8_t COUNT_CHOICE = 11;
+
+static unsigned flow_spec(struct input *in, uint8_t choice, uint8_t *out, unsigned room)
 {
-	uint8_t choice = take8(in);
 	uint16_t type = flow_specs[(choice & 0x3f) % (sizeof flow_specs / sizeof *flow_specs)].type;
 	uint16_t bytes = flow_specs[(choice & 0x3f) % (sizeof flow_specs /
 						       sizeof *flow_specs)].bytes;
@@ -352,8 +354,9 @@ static void create_flow(const struct value *v, void *out)
 {
 	struct ib_uverbs_create_flow *ask = out;
 	uint8_t *list = (uint8_t *)out + sizeof *ask;
-	unsigned count = 1 + (take8(v->in) & 3);
 	struct emu_obj *qp = uv_newest(v->in, OBJ_QP);
+	bool counts = uv_newest(v->in, OBJ_COUNTERS);
+	unsigned count = 1 + ((counts ^ take8(v->in)) & 3);
 
 	ask->qp_handle = qp ? qp->handle : take8(v->in);
 	ask->flow_attr.type = take8(v->in);
@@ -361,18 +364,23 @@ static void create_flow(const struct value *v, void *out)
 	ask->flow_attr.port = 1 ^ take8(v->in);
 	ask->flow_attr.flags = take8(v->in);
 	for (unsigned bytes; count--; ask->flow_attr.size += (uint16_t)bytes) {
-		bytes = flow_spec(v->in, list + ask->flow_attr.size,
+		uint8_t choice = take8(v->in) ^ (ask->flow_attr.size && counts ? COUNT_CHOICE : 0);
+
+		bytes = flow_spec(v->in, choice, list + ask->flow_attr.size,
 				  UV_LIST_BYTES - ask->flow_attr.size);
 		ask->flow_attr.num_of_specs += bytes > 0;
 	}
 }
 
-/* Packets and bytes, described in the application's memory. */
+/* Packets or bytes, described behind all other inputs; queues may be unmapped. */
 static void create_flow_mlx5(const struct value *v, void *out)
 {
-	struct mlx5_ib_flow_counters_desc *item = (void *)queue_take(v->in);
+	struct mlx5_ib_flow_counters_desc *item =
+		(void *)(uv_memory->in + sizeof uv_memory->in - sizeof *item);
 	struct mlx5_ib_create_flow *ask = out;
-	struct mlx5_ib_flow_counters_data data = { .ncounters = take8(v->in) };
+	struct emu_counters *counters = (struct emu_counters *)uv_newest(v->in, OBJ_COUNTERS);
+	bool is_first = counters && !counters->index_end;
+	struct mlx5_ib_flow_counters_data data = { .ncounters = is_first ^ take8(v->in) };
 
 	if (!data.ncounters)
 		return;

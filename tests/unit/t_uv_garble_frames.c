@@ -213,8 +213,6 @@ Test(uv_garble_frames, structures_are_as_long_as_the_kernel_wants_them)
 
 /* What no values make work here, and its errno. */
 static const struct { uint32_t object, method; int rc; } never_work[] = {
-	/* no rule counts there */
-	{ UVERBS_OBJECT_COUNTERS, UVERBS_METHOD_COUNTERS_READ, -EINVAL },
 	/* only target QPs can be opened, and what is here is a UD QP */
 	{ UV_WRITE_OBJECT, CMD(OPEN_QP), -EINVAL },
 	/* of a group that the QP is not in */
