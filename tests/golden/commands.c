@@ -12,15 +12,6 @@
 
 #define ROWS(table) (sizeof(table) / sizeof *(table))
 
-/* What the sections need. */
-struct tools {
-	struct world *w;
-	struct ibv_cq *cq;
-	struct ibv_xrcd *xrcd;
-	struct ibv_srq *srq;
-	union ibv_gid gid;
-};
-
 static struct ibv_ah_attr address_of(const struct tools *t)
 {
 	return (struct ibv_ah_attr){
@@ -448,10 +439,7 @@ static void do_counters(struct tools *t)
 
 /* --- all --- */
 
-static const struct {
-	const char *name;
-	void (*run)(struct tools *t);
-} sections[] = {
+static const struct section sections[] = {
 	{ "open", do_open }, { "query", do_query }, { "pd", do_pd }, { "td", do_td },
 	{ "mr", do_mr }, { "rereg", do_rereg }, { "null_mr", do_null_mr },
 	{ "advise", do_advise }, { "mw", do_mw }, { "dm", do_dm }, { "ah", do_ah },
@@ -461,7 +449,23 @@ static const struct {
 	{ "qp_sizes", do_qp_sizes }, { "qp_options", do_qp_options }, { "qp_td", do_qp_td },
 	{ "qp_dv", do_qp_dv }, { "modify_rc", do_modify_rc }, { "modify_uc", do_modify_uc },
 	{ "modify_ud", do_modify_ud }, { "wq", do_wq }, { "counters", do_counters },
+	{ NULL, NULL },
 };
+
+static void datagrams_open(struct tools *t)
+{
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_UD, .send_cq = t->cq,
+					 .recv_cq = t->cq, .cap = { 4, 4, 1, 1, 0 } };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+
+	t->qp = ibv_create_qp(t->w->pd, &init);
+	if (!t->qp || ibv_modify_qp(t->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+						  IBV_QP_QKEY))
+		fail("a queue of datagrams");
+	attr.qp_state = IBV_QPS_RTR;
+	if (ibv_modify_qp(t->qp, &attr, IBV_QP_STATE))
+		fail("a queue of datagrams");
+}
 
 static void tools_open(struct tools *t)
 {
@@ -476,12 +480,23 @@ static void tools_open(struct tools *t)
 	t->xrcd = ibv_open_xrcd(t->w->context, &xrcd);
 	if (!t->cq || !t->srq || !t->xrcd || ibv_query_gid(t->w->context, 1, 3, &t->gid))
 		fail("what the sections need");
+	datagrams_open(t);
 }
 
 static void tools_close(struct tools *t)
 {
-	if (ibv_close_xrcd(t->xrcd) || ibv_destroy_srq(t->srq) || ibv_destroy_cq(t->cq))
+	if (ibv_destroy_qp(t->qp) || ibv_close_xrcd(t->xrcd) || ibv_destroy_srq(t->srq) ||
+	    ibv_destroy_cq(t->cq))
 		fail("what the sections needed");
+}
+
+static void run_all(struct tools *t, const struct section *list)
+{
+	for (; list->name; list++) {
+		trace_section(t->w, list->name);
+		list->run(t);
+	}
+	trace_section(t->w, NULL);
 }
 
 void commands_record(struct world *w)
@@ -489,10 +504,7 @@ void commands_record(struct world *w)
 	struct tools t = { .w = w };
 
 	tools_open(&t);
-	for (unsigned i = 0; i < ROWS(sections); i++) {
-		trace_section(w, sections[i].name);
-		sections[i].run(&t);
-	}
-	trace_section(w, NULL);
+	run_all(&t, sections);
+	run_all(&t, steering_sections);
 	tools_close(&t);
 }

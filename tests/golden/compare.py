@@ -112,16 +112,17 @@ METHODS = {"DEVICE": "INVOKE_WRITE INFO_HANDLES QUERY_PORT GET_CONTEXT QUERY_CON
            "WQ": "CREATE DESTROY", "DM": "ALLOC FREE", "COUNTERS": "CREATE DESTROY READ",
            "MR": "DM_MR_REG DESTROY ADVISE QUERY REG_DMABUF", "ASYNC_EVENT": "ALLOC",
            "PD": "DESTROY", "MW": "DESTROY", "XRCD": "DESTROY", "AH": "DESTROY",
-           "RWQ_IND_TBL": "DESTROY", "FLOW": "DESTROY"}
+           "RWQ_IND_TBL": "DESTROY", "FLOW": "DESTROY",
+           "FLOW_ACTION": "ESP_CREATE DESTROY ESP_MODIFY"}
 WRITES = ("GET_CONTEXT QUERY_DEVICE QUERY_PORT ALLOC_PD DEALLOC_PD CREATE_AH MODIFY_AH QUERY_AH "
           "DESTROY_AH REG_MR REG_SMR REREG_MR QUERY_MR DEREG_MR ALLOC_MW BIND_MW DEALLOC_MW "
           "CREATE_COMP_CHANNEL CREATE_CQ RESIZE_CQ DESTROY_CQ POLL_CQ PEEK_CQ REQ_NOTIFY_CQ "
           "CREATE_QP QUERY_QP MODIFY_QP DESTROY_QP POST_SEND POST_RECV ATTACH_MCAST DETACH_MCAST "
           "CREATE_SRQ MODIFY_SRQ QUERY_SRQ DESTROY_SRQ POST_SRQ_RECV OPEN_XRCD CLOSE_XRCD "
           "CREATE_XSRQ OPEN_QP").split()
-WRITES_EXTENDED = {1: "QUERY_DEVICE", 50: "CREATE_FLOW", 51: "DESTROY_FLOW", 52: "CREATE_WQ",
-                   53: "MODIFY_WQ", 54: "DESTROY_WQ", 55: "CREATE_RWQ_IND_TBL",
-                   56: "DESTROY_RWQ_IND_TBL", 57: "MODIFY_CQ"}
+WRITES_EXTENDED = {1: "QUERY_DEVICE", 26: "MODIFY_QP", 50: "CREATE_FLOW",
+                   51: "DESTROY_FLOW", 52: "CREATE_WQ", 53: "MODIFY_WQ", 54: "DESTROY_WQ",
+                   55: "CREATE_RWQ_IND_TBL", 56: "DESTROY_RWQ_IND_TBL", 57: "MODIFY_CQ"}
 DRIVER_IDS = 0x1000		# an attribute, a method or an object from here on is the driver's
 CORE_IN, CORE_OUT, WRITE_CMD = 0, 1, 2
 # Words of old commands that are handles, which are compared as objects are.
@@ -130,11 +131,14 @@ HANDLES = {"ALLOC_MW": (2,), "REG_MR": (8,), "REREG_MR": (2,), "DEREG_MR": (0,),
            "RESIZE_CQ": (2,), "QUERY_QP": (2,), "MODIFY_QP": (16,), "ATTACH_MCAST": (4,),
            "MODIFY_SRQ": (0,), "QUERY_SRQ": (2,), "CLOSE_XRCD": (0,), "EX_MODIFY_CQ": (0,),
            "EX_CREATE_WQ": (4, 5), "EX_MODIFY_WQ": (1,), "EX_DESTROY_WQ": (1,),
-           "EX_DESTROY_RWQ_IND_TBL": (1,), "EX_CREATE_RWQ_IND_TBL": (2,)}
+           "EX_DESTROY_RWQ_IND_TBL": (1,), "EX_CREATE_RWQ_IND_TBL": (2, 3),
+           "EX_MODIFY_QP": (16,), "EX_CREATE_FLOW": (1,)}
+# Specifications of a rule that name an object, and where they begin in the command.
+SPEC_NAMES, SPECS_AT = (0x1002, 0x1003), 6
 # Words of the driver's part that are numbers the library gives out: user indexes, registers.
 NUMBERS = {"QP": {8: "user index", 9: "register"}, "SRQ": {6: "user index"},
            "WQ": {6: "user index"}}
-QP_TYPE = 9
+QP_TYPE, QP_TABLE = 9, 6
 QP_TYPES = {2: "RC", 3: "UC", 4: "UD", 8: "RAW_PACKET", 9: "XRC_SEND", 10: "XRC_RECV",
             0xff: "DRIVER"}
 
@@ -154,6 +158,8 @@ class Command:
             return "EX_" + WRITES_EXTENDED[number] if extended else WRITES[number]
         methods = METHODS[name].split()
         if name == "QP" and self.method == 0:
+            if QP_TABLE in self.attrs:
+                return "HASH.CREATE"
             return "QP.CREATE " + QP_TYPES[bytes.fromhex(self.attrs[QP_TYPE][2])[0]]
         return "%s.%s" % (name, methods[self.method] if self.method < len(methods)
                           else "driver%d" % (self.method & 0xfff))
@@ -174,6 +180,16 @@ def commands_of(path):
 
 def is_pointer(pair):
     return 0x500000000000 <= int.from_bytes(pair, "little") < 1 << 47
+
+
+def spec_handles(words):
+    """Which words of a rule's command are handles that a specification has."""
+    at = SPECS_AT
+    while at + 1 < len(words):
+        kind, size = (int.from_bytes(word[:2], "little") for word in words[at:at + 2])
+        if kind in SPEC_NAMES:
+            yield at + 2
+        at += max(size // 4, 1)
 
 
 class Reader:
@@ -207,7 +223,8 @@ class Reader:
             for i, what in NUMBERS.get(name.split(".")[0], {}).items():
                 shown_words[i] = what
         if attr == CORE_IN:
-            for i in HANDLES.get(name, ()):
+            named = spec_handles(words) if name == "EX_CREATE_FLOW" else ()
+            for i in (*HANDLES.get(name, ()), *named):
                 if i < len(words):
                     shown_words[i] = self.handle(int.from_bytes(words[i], "little"))
         return shown_words
@@ -278,7 +295,8 @@ def compare_commands(_, name, theirs, ours):
 # Which files of golden_record are compared, and how; the text beside a request is not its own.
 KINDS = {("wqe", ".hex"): compare_wqe, ("wqe_uc", ".hex"): compare_wqe,
          ("wqe_ud", ".hex"): compare_wqe, ("wqe_xrc", ".hex"): compare_wqe,
-         ("wqe_dc", ".hex"): compare_wqe,
+         ("wqe_dc", ".hex"): compare_wqe, ("wqe_raw", ".hex"): compare_wqe,
+         ("wqe_raw_l2", ".hex"): compare_wqe,
          ("recv", ".hex"): compare_wqe, ("srq", ".hex"): compare_wqe,
          ("doorbell", ".txt"): compare_table, ("uar", ".txt"): compare_table,
          ("arm", ".txt"): compare_table, ("commands", ".txt"): compare_commands}

@@ -176,22 +176,6 @@ static int post_one_ex(struct queue *q, const struct kind *k, const struct reque
 
 /* --- the record --- */
 
-static void print_request(FILE *out, const struct queue *q)
-{
-	const uint8_t *at = (const uint8_t *)q->dv.sq.buf +
-			    (size_t)(q->produced % q->dv.sq.wqe_cnt) * BLOCK_BYTES;
-	const uint8_t *end = (const uint8_t *)q->dv.sq.buf +
-			     (size_t)q->dv.sq.wqe_cnt * BLOCK_BYTES;
-	unsigned units = at[7] & 0x3f;
-
-	for (unsigned i = 0; i < units * UNIT_BYTES; i++, at++) {
-		if (at == end)
-			at = q->dv.sq.buf;
-		fprintf(out, "%02x%s", *at, i % UNIT_BYTES == UNIT_BYTES - 1 ? "\n" :
-			i % 4 == 3 ? " " : "");
-	}
-}
-
 static void record(struct queue *q, const struct kind *k, const struct request *r,
 		   struct ibv_ah *ah)
 {
@@ -213,7 +197,7 @@ static void record(struct queue *q, const struct kind *k, const struct request *
 	fprintf(out, "%s\n", expect_name(r->opcode));
 	fclose(out);
 	out = fixture_open(q->world, k->folder, name, "hex");
-	print_request(out, q);
+	print_request(out, q, q->produced);
 	fclose(out);
 	q->produced = be32toh(q->dv.dbrec[MLX5_SND_DBR]);
 	queue_drain(q, 1);

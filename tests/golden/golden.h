@@ -79,6 +79,7 @@ extern const unsigned shared_request_count;
 
 struct world {
 	struct ibv_context *context;
+	struct ibv_context *other;	/* of another part, see trace_other_part() */
 	struct ibv_pd *pd;
 	struct ibv_mr *local[2];	/* pieces take turns */
 	struct ibv_mr *remote;
@@ -156,7 +157,34 @@ void arm_record(struct world *w);
 
 /* trace.c: commands go to a file of that name from now on, or nowhere (NULL). */
 void trace_section(const struct world *w, const char *name);
-/* commands.c, datagrams.c: not fixtures, but to be compared. */
+/* A device that is opened from now on says what no emulated one does: that it wants headers of
+ * frames within requests, and receives in strides. */
+void trace_other_part(bool is_other);
+
+/* record.c */
+struct ibv_mr *mr_register(struct ibv_pd *pd);	/* the buffer of all pieces */
+/* libmlx5 refuses few requests; a library that it is compared with may refuse more. */
+void print_refusal(FILE *out, int error);
+/* The request that begins in block @first; it says how long it is. */
+void print_request(FILE *out, const struct queue *q, uint32_t first);
+
+/* What the sections of commands need, and one of them. */
+struct tools {
+	struct world *w;
+	struct ibv_cq *cq;
+	struct ibv_xrcd *xrcd;
+	struct ibv_srq *srq;
+	struct ibv_qp *qp;		/* of datagrams, in RTR */
+	union ibv_gid gid;
+};
+struct section {
+	const char *name;		/* NULL: the end */
+	void (*run)(struct tools *t);
+};
+extern const struct section steering_sections[];	/* steering.c */
+
+/* These are not fixtures, but to be compared. */
 void commands_record(struct world *w);
 void datagrams_record(struct world *w);
+void frames_record(struct world *w);
 #endif

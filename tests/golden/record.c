@@ -19,6 +19,8 @@
 #define SECONDS_MAX	120
 #define SHARED_RECVS	16
 #define INDEX_LAST	0xffffu
+#define DS_BYTE		7	/* of the control segment: units */
+#define DS_MASK		0x3fu
 
 static const char *const api_names[] = {
 	[API_OLD] = "ibv_post_send()", [API_EX] = "ibv_wr_*()",
@@ -39,7 +41,7 @@ static void buffer_map(void)
 		buffer[i] = (uint8_t)(i * 7 + i / 251 + i / PIECE_STEP * 31);
 }
 
-static struct ibv_mr *mr_register(struct ibv_pd *pd)
+struct ibv_mr *mr_register(struct ibv_pd *pd)
 {
 	struct ibv_mr *mr = ibv_reg_mr(pd, (void *)(uintptr_t)BUFFER_ADDR, BUFFER_BYTES,
 				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
@@ -59,6 +61,11 @@ static void world_open(struct world *w)
 	w->context = ibv_open_device(list[0]);
 	ibv_free_device_list(list);
 	if (!w->context)
+		fail("ibv_open_device");
+	trace_other_part(true);
+	w->other = ibv_open_device(w->context->device);
+	trace_other_part(false);
+	if (!w->other)
 		fail("ibv_open_device");
 	w->pd = ibv_alloc_pd(w->context);
 	if (!w->pd)
@@ -87,7 +94,7 @@ static void windows_close(struct world *w)
 static void world_close(struct world *w)
 {
 	if (ibv_dereg_mr(w->remote) || ibv_dereg_mr(w->local[1]) || ibv_dereg_mr(w->local[0]) ||
-	    ibv_dealloc_pd(w->pd) || ibv_close_device(w->context))
+	    ibv_dealloc_pd(w->pd) || ibv_close_device(w->other) || ibv_close_device(w->context))
 		fail("closing the device");
 }
 
@@ -140,10 +147,14 @@ static void print_units(FILE *out, const struct queue *q, uint32_t first_block, 
 		print_bytes(out, unit_at(q, first_block, unit), UNIT_BYTES);
 }
 
-/* libmlx5 refuses none of them; a library that it is compared with may. */
-static void print_refusal(FILE *out, int error)
+void print_refusal(FILE *out, int error)
 {
 	fprintf(out, "refused: %s\n", strerrorname_np(error));
+}
+
+void print_request(FILE *out, const struct queue *q, uint32_t first)
+{
+	print_units(out, q, first, unit_at(q, first, 0)[DS_BYTE] & DS_MASK);
 }
 
 static void record(struct queue *q, const struct request *r)
@@ -385,6 +396,7 @@ int main(int argc, char **argv)
 	record_shareds(&world);
 	commands_record(&world);
 	datagrams_record(&world);
+	frames_record(&world);
 	world_close(&world);
 	return 0;
 }

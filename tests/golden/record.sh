@@ -21,7 +21,7 @@ record() {
 		"$build/bin/verbena" run --quiet --nic connectx-6dx --fabric "golden-$$-$name" -- \
 		"$build/tests/golden/golden_record" "$scratch/$name"
 	# These are for compare.py.
-	rm -r "$scratch/$name"/{commands,wqe_ud,wqe_xrc,wqe_dc}
+	rm -rf "$scratch/$name"/{commands,wqe_ud,wqe_xrc,wqe_dc,wqe_raw,wqe_raw_l2}
 }
 
 record plain
