@@ -33,6 +33,7 @@ PRELUDE = """\
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
 #include <infiniband/verbs_share.h>
 """
@@ -61,7 +62,7 @@ FLAGS = ("-fsyntax-only", "-fno-diagnostics-show-caret", "-Wall", "-Wextra", "-W
          "-Wno-unused-function", "-Wno-unused-variable", "-Wno-unused-parameter",
          "-Wno-unused-but-set-variable", "-Wno-redundant-decls",
          "-Wno-missing-field-initializers", "-Wno-ignored-attributes", "-x", "c", "-")
-CONSTANT = re.compile(r"(?<![\w$])IBV_[A-Z0-9_]*[A-Z0-9](?![\w*])")
+CONSTANT = re.compile(r"(?<![\w$])(?:IBV|MLX5DV)_[A-Z0-9_]*[A-Z0-9](?![\w*])")
 TYPE = re.compile(r"\.(?:It )?Vt (struct|union|enum) (\w+)")
 # Not of the header, but of the environment or the program.
 VARIABLES = {"IBV_FORK_SAFE", "IBV_SHARE_PROPOSED_NAMES"}
