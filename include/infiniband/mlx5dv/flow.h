@@ -33,6 +33,7 @@ struct mlx5dv_flow_matcher_attr {
 	enum mlx5dv_flow_table_type ft_type;
 };
 
+/* EOPNOTSUPP: another type than IBV_FLOW_ATTR_NORMAL, or none of this here.  EINVAL, ENOMEM */
 struct mlx5dv_flow_matcher *
 mlx5dv_create_flow_matcher(struct ibv_context *context,
 			   struct mlx5dv_flow_matcher_attr *matcher_attr);
@@ -86,7 +87,8 @@ struct mlx5dv_flow_action_attr {
 	};
 };
 
-/* Ended by ibv_destroy_flow(). */
+/* Packets with @match_value under the mask.  Ended by ibv_destroy_flow(), before its matcher.
+ * EOPNOTSUPP: two places to go to, or what the driver does not have.  EINVAL: none, or two tags. */
 struct ibv_flow *mlx5dv_create_flow(struct mlx5dv_flow_matcher *matcher,
 				    struct mlx5dv_flow_match_parameters *match_value,
 				    size_t num_actions,

@@ -42,6 +42,8 @@ enum mlx5dv_wq_init_attr_mask {
 	MLX5DV_WQ_INIT_ATTR_MASK_STRIDING_RQ = 1 << 0,
 };
 
+/* A receive is cut into strides, and a packet begins with one: within the limits that
+ * mlx5dv_query_device() tells. */
 struct mlx5dv_striding_rq_init_attr {
 	uint32_t single_stride_log_num_of_bytes;
 	uint32_t single_wqe_log_num_of_strides;

@@ -247,11 +247,13 @@ static inline uint64_t ibv_wc_read_completion_wallclock_ns(struct ibv_cq_ex *cq)
 	return cq->read_completion_wallclock_ns(cq);
 }
 
+/* Of a frame whose tag was taken out. */
 static inline uint16_t ibv_wc_read_cvlan(struct ibv_cq_ex *cq)
 {
 	return cq->read_cvlan(cq);
 }
 
+/* Of the rule that a frame came by; 0: it has none. */
 static inline uint32_t ibv_wc_read_flow_tag(struct ibv_cq_ex *cq)
 {
 	return cq->read_flow_tag(cq);

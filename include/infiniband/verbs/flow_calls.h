@@ -11,7 +11,13 @@
 extern "C" {
 #endif
 
-/* Packets of @flow go to @qp.  EPERM without CAP_NET_RAW; EBUSY, EINVAL: see the manual. */
+/*
+ * Packets of @flow, which has its specifications directly behind it, go to @qp: of raw packets or
+ * datagrams.  The rule goes before @qp, its counters and its actions go.
+ *
+ * EINVAL: see the manual.  EEXIST: the same packets have another fate.  EOPNOTSUPP, ENXIO: the
+ * device does not look at that, or not at all.  EPERM without CAP_NET_RAW.  ENOMEM
+ */
 static inline struct ibv_flow *ibv_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *flow)
 {
 	return __verbs_call_object(qp->context, ibv_create_flow, qp, flow);
@@ -22,6 +28,7 @@ static inline int ibv_destroy_flow(struct ibv_flow *flow_id)
 	return __verbs_call_int(flow_id->context, ibv_destroy_flow, flow_id);
 }
 
+/* Encrypt or decrypt.  EOPNOTSUPP: the device does not. */
 static inline struct ibv_flow_action *
 ibv_create_flow_action_esp(struct ibv_context *ctx, struct ibv_flow_action_esp_attr *esp)
 {
@@ -40,18 +47,21 @@ static inline int ibv_destroy_flow_action(struct ibv_flow_action *action)
 	return __verbs_call_int(action->context, destroy_flow_action, action);
 }
 
+/* Empty; what is counted is attached, and then it is part of rules. */
 static inline struct ibv_counters *ibv_create_counters(struct ibv_context *context,
 						       struct ibv_counters_init_attr *init_attr)
 {
 	return __verbs_call_object(context, create_counters, context, init_attr);
 }
 
+/* EBUSY: a rule still counts there. */
 static inline int ibv_destroy_counters(struct ibv_counters *counters)
 {
 	return __verbs_call_int(counters->context, destroy_counters, counters);
 }
 
-/* Before the counters are part of a rule; @flow must be NULL. */
+/* Before the counters are part of a rule, or EBUSY; @flow must be NULL.  ENOTSUP: it is not, or
+ * nobody counts that. */
 static inline int ibv_attach_counters_point_flow(struct ibv_counters *counters,
 						 struct ibv_counter_attach_attr *attr,
 						 struct ibv_flow *flow)
@@ -60,7 +70,8 @@ static inline int ibv_attach_counters_point_flow(struct ibv_counters *counters,
 				flow);
 }
 
-/* The first @ncounters values.  @flags: enum ibv_read_counters_flags. */
+/* The first @ncounters values, while a rule counts.  @flags: enum ibv_read_counters_flags.
+ * EINVAL: no rule does, or something is counted behind them. */
 static inline int ibv_read_counters(struct ibv_counters *counters, uint64_t *counters_value,
 				    uint32_t ncounters, uint32_t flags)
 {

@@ -89,8 +89,8 @@ enum ibv_qp_init_attr_mask {
 
 enum ibv_qp_create_flags {
 	IBV_QP_CREATE_BLOCK_SELF_MCAST_LB = 1 << 1,
-	IBV_QP_CREATE_SCATTER_FCS = 1 << 8,
-	IBV_QP_CREATE_CVLAN_STRIPPING = 1 << 9,
+	IBV_QP_CREATE_SCATTER_FCS = 1 << 8,	/* frames are received with their checksum */
+	IBV_QP_CREATE_CVLAN_STRIPPING = 1 << 9, /* and without their tag: ibv_wc_read_cvlan() */
 	IBV_QP_CREATE_SOURCE_QPN = 1 << 10,
 	IBV_QP_CREATE_PCI_WRITE_END_PADDING = 1 << 11,
 };
@@ -111,6 +111,7 @@ enum ibv_qp_create_send_ops_flags {
 	IBV_QP_EX_WITH_ATOMIC_WRITE = 1 << 12,
 };
 
+/* What of a frame chooses its place in the table of a QP that only spreads them. */
 struct ibv_rx_hash_conf {
 	uint8_t rx_hash_function; /* enum ibv_rx_hash_function_flags */
 	uint8_t rx_hash_key_len;  /* bytes */
@@ -131,8 +132,8 @@ struct ibv_qp_init_attr_ex {
 	struct ibv_pd *pd;
 	struct ibv_xrcd *xrcd;
 	uint32_t create_flags;	 /* enum ibv_qp_create_flags */
-	uint16_t max_tso_header; /* bytes */
-	struct ibv_rwq_ind_table *rwq_ind_tbl;
+	uint16_t max_tso_header; /* bytes; raw packets */
+	struct ibv_rwq_ind_table *rwq_ind_tbl; /* with rx_hash_conf, and then no CQs and no cap */
 	struct ibv_rx_hash_conf rx_hash_conf;
 	uint32_t source_qpn;	 /* if IBV_QP_CREATE_SOURCE_QPN */
 	uint64_t send_ops_flags; /* enum ibv_qp_create_send_ops_flags */

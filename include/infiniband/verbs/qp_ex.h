@@ -105,7 +105,8 @@ static inline void ibv_wr_send_inv(struct ibv_qp_ex *qp, uint32_t invalidate_rke
 	qp->wr_send_inv(qp, invalidate_rkey);
 }
 
-/* @hdr, of @hdr_sz bytes, goes before each piece of at most @mss bytes. */
+/* Raw packets: @hdr, of @hdr_sz bytes, is copied and goes before each piece of at most @mss bytes
+ * of the data.  EINVAL from ibv_wr_complete(): shorter than 14, or longer than max_tso_header. */
 static inline void ibv_wr_send_tso(struct ibv_qp_ex *qp, void *hdr, uint16_t hdr_sz,
 				   uint16_t mss)
 {

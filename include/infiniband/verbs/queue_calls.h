@@ -144,6 +144,7 @@ static inline int ibv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 
 /* --- receive work queues ---------------------------------------------------- */
 
+/* A receive queue for tables.  It receives once it is IBV_WQS_RDY. */
 static inline struct ibv_wq *ibv_create_wq(struct ibv_context *context,
 					   struct ibv_wq_init_attr *wq_init_attr)
 {
@@ -158,6 +159,7 @@ static inline struct ibv_wq *ibv_create_wq(struct ibv_context *context,
 	return wq;
 }
 
+/* EINVAL: a state that can't be reached.  EOPNOTSUPP: a flag that can't change. */
 static inline int ibv_modify_wq(struct ibv_wq *wq, struct ibv_wq_attr *wq_attr)
 {
 	return __verbs_call_int(wq->context, modify_wq, wq, wq_attr);
@@ -169,12 +171,14 @@ static inline int ibv_destroy_wq(struct ibv_wq *wq)
 	return __verbs_call_int(wq->context, destroy_wq, wq);
 }
 
+/* As ibv_post_recv(), in each state. */
 static inline int ibv_post_wq_recv(struct ibv_wq *wq, struct ibv_recv_wr *recv_wr,
 				   struct ibv_recv_wr **bad_recv_wr)
 {
 	return wq->post_recv(wq, recv_wr, bad_recv_wr);
 }
 
+/* Which queue has the packets with which hash; what is in it stays. */
 static inline struct ibv_rwq_ind_table *
 ibv_create_rwq_ind_table(struct ibv_context *context,
 			 struct ibv_rwq_ind_table_init_attr *init_attr)

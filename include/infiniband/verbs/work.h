@@ -35,7 +35,7 @@ enum ibv_send_flags {
 	IBV_SEND_SIGNALED = 1 << 1,  /* report success too */
 	IBV_SEND_SOLICITED = 1 << 2, /* wake a peer that armed its CQ for solicited events */
 	IBV_SEND_INLINE = 1 << 3,    /* take the bytes now; lkeys are not looked at */
-	IBV_SEND_IP_CSUM = 1 << 4,   /* fill in checksums of IP and TCP or UDP */
+	IBV_SEND_IP_CSUM = 1 << 4,   /* fill in checksums of IP and TCP or UDP: raw packets */
 };
 
 /* A piece of registered memory */
@@ -91,9 +91,9 @@ struct ibv_send_wr {
 			struct ibv_mw_bind_info bind_info;
 		} bind_mw;
 		struct {
-			void *hdr;
-			uint16_t hdr_sz; /* bytes */
-			uint16_t mss;	 /* bytes */
+			void *hdr;	 /* from the MAC addresses to TCP's end; copied */
+			uint16_t hdr_sz; /* bytes; 14 to max_tso_header */
+			uint16_t mss;	 /* bytes behind it in each frame */
 		} tso;
 	};
 };
@@ -196,7 +196,7 @@ enum {
 enum ibv_wc_flags {
 	IBV_WC_GRH = 1 << 0,		/* a GRH lies in front of the payload (UD) */
 	IBV_WC_WITH_IMM = 1 << 1,
-	IBV_WC_IP_CSUM_OK = 1 << IBV_WC_IP_CSUM_OK_SHIFT,
+	IBV_WC_IP_CSUM_OK = 1 << IBV_WC_IP_CSUM_OK_SHIFT, /* of a frame with IPv4, and TCP or UDP */
 	IBV_WC_WITH_INV = 1 << 3,
 	IBV_WC_TM_SYNC_REQ = 1 << 4,	/* an IBV_WR_TAG_SYNC is wanted */
 	IBV_WC_TM_MATCH = 1 << 5,

@@ -24,9 +24,9 @@ enum ibv_wq_state {
 };
 
 enum ibv_wq_flags {
-	IBV_WQ_FLAGS_CVLAN_STRIPPING = 1 << 0,
-	IBV_WQ_FLAGS_SCATTER_FCS = 1 << 1,
-	IBV_WQ_FLAGS_DELAY_DROP = 1 << 2,
+	IBV_WQ_FLAGS_CVLAN_STRIPPING = 1 << 0,	/* take VLAN tags out of frames */
+	IBV_WQ_FLAGS_SCATTER_FCS = 1 << 1,	/* receive the frame's checksum, too */
+	IBV_WQ_FLAGS_DELAY_DROP = 1 << 2,	/* without a receive a frame waits a little */
 	IBV_WQ_FLAGS_PCI_WRITE_END_PADDING = 1 << 3,
 	IBV_WQ_FLAGS_RESERVED = 1 << 4,
 };
