@@ -238,6 +238,16 @@ static bool recv_find(struct tp *tp, struct emu_qp *qp, const struct taken *t)
 	return why == WHY_NONE;
 }
 
+bool raw_has_receive(struct tp *tp, struct emu_qp *qp)
+{
+	const struct rc_answers *r = &qp->answers;
+
+	if (qp->srq)
+		return tp_srq_has_receive(tp, qp);
+	return r->rq_consumed != r->rq_produced || tp_recv_doorbell(tp, qp) ||
+	       r->rq_consumed != r->rq_produced;
+}
+
 /* hds_ip_ext of the PRM. */
 enum { CHECK_L2 = 1, CHECK_L3 = 2, CHECK_L4 = 4 };
 

@@ -14,4 +14,7 @@ void raw_req_sent(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p);
 /* A frame for this QP or queue, whose state is checked already.  What does not fit ends the queue;
  * without a receive the frame is lost. */
 void raw_take(struct tp *tp, struct emu_qp *qp, const struct tp_arrival *a);
+
+/* Is a receive there for the next frame?  True also if the queue is broken, and ends now. */
+bool raw_has_receive(struct tp *tp, struct emu_qp *qp);
 #endif

@@ -45,6 +45,11 @@ static int look_for_next(struct tp *tp, struct emu_qp *qp)
 	return 1;
 }
 
+bool tp_srq_has_receive(struct tp *tp, struct emu_qp *qp)
+{
+	return qp->answers.is_holding || look_for_next(tp, qp);
+}
+
 int tp_srq_fetch(struct tp *tp, struct emu_qp *qp)
 {
 	struct emu_srq *srq = qp->srq;

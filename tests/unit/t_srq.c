@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include "emu/obj/event_desc.h"
 #include "emu/obj/srq.h"
+#include "emu/transport/raw.h"
 #include "tests/unit/rc_world.h"
 
 enum { SEND = 0x0a, WRITE_IMM = 0x09, NO_EVENT = 99, WQES = 8, STRIDE = 64, ROOM = 4096 };
@@ -567,4 +568,24 @@ Test(srq, destruction_says_how_many_events_were_read)
 	cr_assert_eq(srq_destroy(&s.w->dev, s.srq, &events), 0);
 	cr_assert_eq(events, 1);
 	cr_assert_eq(event_of(&s), NO_EVENT);
+}
+
+/* For frames from outside, which wait for one. */
+Test(srq, whether_a_receive_is_there)
+{
+	struct shared s = shared_new();
+
+	cr_expect(!raw_has_receive(&s.w->tp, s.w->b.qp));
+	post(&s, 1);
+	for (unsigned i = 0; i < 3; i++)
+		cr_expect(raw_has_receive(&s.w->tp, s.w->b.qp), "asking takes nothing");
+	send_from(&s.w->a, 64);
+	pump(s.w);
+	expect_receive(&s, &s.w->b, 0);
+	cr_expect(!raw_has_receive(&s.w->tp, s.w->b.qp));
+	cr_expect_eq(s.w->why.made, 0);
+	post(&s, WQES + 1);
+	cr_expect(raw_has_receive(&s.w->tp, s.w->b.qp), "nothing is to be waited for");
+	cr_expect_eq(s.w->b.qp->state, QP_ERR);
+	expect_why(s.w, WHY_SRQ_DOORBELL);
 }
