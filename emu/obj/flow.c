@@ -114,6 +114,7 @@ static struct emu_flow *flow_alloc(struct emu_dev *dev, const struct flow_init *
 	flow->dev = dev;
 	flow->qp = init->qp;
 	flow->kept_qp = init->kept_qp;
+	flow->is_host = init->is_host;
 	flow->counters = init->counters;
 	flow->matcher = init->matcher;
 	flow->tag = init->has_tag ? init->tag : 0;

@@ -88,6 +88,7 @@ struct emu_flow {
 	struct emu_dev *dev;
 	uint32_t number;		/* finds it again, see flow_find(); and FLOW_MISSES */
 	struct emu_qp *qp;		/* NULL: frames end here, unless it misses */
+	bool is_host;			/* to the host's network stack; no `qp` */
 	struct emu_qp *kept_qp;		/* of a rule that drops: it was made for this one */
 	struct emu_counters *counters;	/* NULL: none */
 	struct emu_matcher *matcher;	/* NULL: made from specs */
@@ -101,6 +102,7 @@ struct flow_init {
 	bool continues, misses;
 	union steer_key mask, value;
 	struct emu_qp *qp, *kept_qp;
+	bool is_host;
 	struct emu_counters *counters;
 	struct emu_matcher *matcher;
 	bool has_tag;			/* false: that of an equal rule, or 0 */

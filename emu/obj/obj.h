@@ -473,6 +473,7 @@ struct emu_qp {
 	bool is_armed_fatal;		/* QP_FATAL was raised */
 	bool is_established;		/* COMM_EST was raised */
 	bool is_last_wqe_told;		/* QP_LAST_WQE was raised */
+	bool is_starved;		/* a frame from outside waited in vain for a receive */
 	struct emu_obj obj;
 	struct emu_pd *pd;		/* NULL: an XRC target */
 	struct emu_mw *windows;		/* type 2, bound by it; by in_qp */

@@ -280,6 +280,7 @@ static void enter_reset(struct emu_qp *qp)
 	qp->is_armed_fatal = false;
 	qp->is_established = false;
 	qp->is_last_wqe_told = false;
+	qp->is_starved = false;
 	memset(qp->sgid, 0, sizeof qp->sgid);
 	memset(qp->dgid, 0, sizeof qp->dgid);
 }
