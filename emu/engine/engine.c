@@ -343,6 +343,8 @@ bool engine_run(struct engine *e)
 
 	doorbells_take(e);
 	take_arrivals(e);
+	if (e->uplinks.takes)
+		uplinks_take(e);
 	unblock(e);
 	for (int i = 0; i < TURNS_A_STEP && (qp = list_take(&e->ready)); i++) {
 		qp->is_ready = false;
@@ -350,7 +352,7 @@ bool engine_run(struct engine *e)
 	}
 	timers_start(e);
 	timers_expire(e);
-	return e->ready.first;
+	return e->ready.first || e->uplinks.has_more;
 }
 
 /* A caller's own work must not starve behind other QPs', nor hold it for ever. */
@@ -362,9 +364,13 @@ void engine_drive(struct engine *e)
 
 uint64_t engine_deadline_ns(const struct engine *e)
 {
+	uint64_t uplinks_ns = uplinks_deadline_ns(e);
+
 	if (e->ready.first || e->blocked.first)
 		return 0;
-	return e->heap_count ? e->heap[1].deadline_ns : UINT64_MAX;
+	if (e->heap_count && e->heap[1].deadline_ns < uplinks_ns)
+		return e->heap[1].deadline_ns;
+	return uplinks_ns;
 }
 
 static void kick(struct tp *tp, struct emu_qp *qp)
@@ -395,6 +401,7 @@ int engine_create(struct emu_dev *dev, struct wire *wire, struct share *share,
 	e->tp.ops = &engine_tp_ops;
 	list_init(&e->ready);
 	list_init(&e->blocked);
+	e->uplinks.due_ns = UINT64_MAX;
 	dev->engine = e;
 	abroad_keys_begin(e);
 	*out = e;

@@ -17,6 +17,7 @@ struct share;
 struct wire;
 struct engine;
 struct rules;
+struct uplink;
 
 /* @wire may be NULL: a device without peers; @share too: peers get packets only.  The engine owns
  * neither. */
@@ -27,6 +28,14 @@ void engine_destroy(struct engine *e);
 /* The function is on host @node of a fabric, whose Ethernet switch @rules is.  The engine does not
  * own it. */
 void engine_switch_join(struct engine *e, struct rules *rules, uint32_t node);
+
+/*
+ * Lock held, or no thread runs.  What is behind the port besides the fabric: the outside, and the
+ * host's network stack, for which this function has made all rules that it has.  Either may be
+ * NULL.  The engine does not own them; it must have left before they are closed.
+ */
+void engine_uplinks_join(struct engine *e, struct uplink *outside, struct uplink *host);
+void engine_uplinks_leave(struct engine *e);
 
 /* Lock held.  One bounded step; true if work is left.  Tests call it with a virtual clock. */
 bool engine_run(struct engine *e);

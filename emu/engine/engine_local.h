@@ -10,6 +10,7 @@
 #include "emu/engine/engine.h"
 #include "emu/transport/rc.h"
 #include "emu/transport/tp.h"
+#include "emu/uplink/uplink.h"
 #include "emu/wire/wire.h"
 
 struct share_peer;
@@ -49,6 +50,24 @@ struct ether {
 	struct steer_table *table[ETHER_NODES_MAX];	/* of other hosts; NULL: no rules */
 	unsigned target_count;
 	uint64_t target[ETHER_TARGETS_MAX];	/* of the frame being sent; see flow_id() */
+	bool leaves;				/* it may be for somebody who is not of this host */
+};
+
+/* What is behind the port besides the fabric (uplink.c). */
+struct uplinks {
+	struct uplink *outside, *host;		/* NULL: nothing */
+	bool takes;				/* frames may come from one of them */
+	bool has_more;				/* of them there are more than one step takes */
+	uint64_t due_ns;			/* look again then; UINT64_MAX: when something happens */
+	/* from outside */
+	uint32_t rules_of_host;			/* among this function's: made for the host's stack */
+	uint32_t rules;				/* of applications, as last seen */
+	bool has_begun;
+	uint64_t begin_ns;
+	bool has_frame;				/* the one that was received is here */
+	struct frame frame;
+	unsigned ticks;				/* that it has waited */
+	uint64_t tick_ns;			/* when the next one is over */
 };
 
 struct engine {
@@ -57,6 +76,7 @@ struct engine {
 	struct share *share;			/* NULL: peers get packets only */
 	struct tp tp;
 	struct ether ether;
+	struct uplinks uplinks;
 	struct qp_list ready;			/* qp->work is not 0 */
 	struct qp_list blocked;			/* the wire had no room */
 	struct emu_qp *timer_wanted;		/* by timer_next */
@@ -138,7 +158,16 @@ enum wire_sent mcast_send(struct engine *e, const struct ib_packet *p);
 /* ether.c */
 enum wire_sent ether_send(struct engine *e, const struct ib_packet *p);	/* as wire_ops.send() */
 void ether_arrive(struct engine *e, const struct ib_packet *p);
+/* For the queues of this function that the rules of its host name.  False: one of them has no
+ * receive yet, and nobody got it; if it @is_last that one loses it, and so further frames. */
+bool ether_from_outside(struct engine *e, const struct frame *f, bool is_last);
 void ether_end(struct engine *e);
+
+/* uplink.c */
+void uplinks_take(struct engine *e);		/* a step */
+uint64_t uplinks_deadline_ns(const struct engine *e);	/* as engine_deadline_ns() */
+bool uplink_leave(struct engine *e, const struct ib_packet *p);	/* false: there is no way out */
+void uplink_to_host(struct engine *e, const struct frame *f);
 
 /* relay.c: between an XRC target QP and the receive queues of other processes */
 bool relay_serve(struct engine *e, struct emu_qp *qp);		/* false: the wire is full */

@@ -136,6 +136,7 @@ static void targets_find(struct engine *e, const struct frame *f)
 	e->ether.target_count = 0;
 	if (!is_group(dst) && e->ether.rules)
 		node = rules_station(e->ether.rules, dst);
+	e->ether.leaves = node < 0 || (uint32_t)node != e->ether.node;
 	if (node >= 0) {
 		targets_add(e, *table_at(e, (uint32_t)node), f);
 		return;
@@ -185,39 +186,69 @@ static struct emu_qp *queue_of(struct emu_qp *qp, struct tp_arrival *a)
 	return rss_queue(qp->rss, a->rx_hash);
 }
 
+/* Who sent a frame, if it is known here. */
+struct origin {
+	const struct emu_qp *qp;	/* NULL: no QP of this function */
+	bool is_host;			/* the host's stack */
+};
+
 /* A context may not want its own multicast back. */
-static bool is_blocked_loop(const struct emu_qp *qp, const struct emu_qp *from,
+static bool is_blocked_loop(const struct emu_qp *qp, const struct origin *from,
 			    const struct frame *f)
 {
-	return from && qp->blocks_loopback && from->obj.file == qp->obj.file &&
+	return from->qp && qp->blocks_loopback && from->qp->obj.file == qp->obj.file &&
 	       is_group(f->at + DST_AT);
 }
 
-static void deliver(struct engine *e, uint32_t number, const struct frame *f,
-		    const struct emu_qp *from)
-{
-	struct emu_flow *flow = flow_find(e->dev, number);
-	struct tp_arrival a = { .frame = f };
-	struct emu_qp *qp;
+/* Where a rule leads. */
+struct landing {
+	struct emu_flow *flow;		/* NULL: it went while the frame was under way */
+	struct emu_qp *qp;		/* NULL: to no queue */
+	struct tp_arrival a;
+};
 
-	if (!flow)
-		return;				/* it went while the frame was under way */
-	flow_count(flow, f->bytes);
-	if (!flow->qp) {
+static struct landing landing_find(struct engine *e, uint32_t number, const struct frame *f)
+{
+	struct landing to = { .flow = flow_find(e->dev, number), .a = { .frame = f } };
+
+	if (to.flow && to.flow->qp) {
+		to.a.flow_tag = to.flow->tag;
+		to.qp = queue_of(to.flow->qp, &to.a);
+	}
+	return to;
+}
+
+/* Of a rule that has no queue. */
+static void deliver_elsewhere(struct engine *e, const struct emu_flow *flow,
+			      const struct frame *f, const struct origin *from)
+{
+	if (!flow->is_host)
 		frame_why(e, f, WHY_FRAME_DROPPED, 0);
+	else if (!from->is_host)
+		uplink_to_host(e, f);
+}
+
+static void deliver(struct engine *e, uint32_t number, const struct frame *f,
+		    const struct origin *from)
+{
+	struct landing to = landing_find(e, number, f);
+
+	if (!to.flow)
+		return;
+	flow_count(to.flow, f->bytes);
+	if (!to.qp) {
+		deliver_elsewhere(e, to.flow, f, from);
 		return;
 	}
-	if (is_blocked_loop(flow->qp, from, f))
+	if (is_blocked_loop(to.flow->qp, from, f))
 		return;
-	a.flow_tag = flow->tag;
-	qp = queue_of(flow->qp, &a);
-	if (!may_receive(qp)) {
-		frame_why(e, f, WHY_PACKET_QP_STATE, qp->qpn);
+	if (!may_receive(to.qp)) {
+		frame_why(e, f, WHY_PACKET_QP_STATE, to.qp->qpn);
 		return;
 	}
 	e->progress++;
-	raw_take(&e->tp, qp, &a);
-	engine_qp_kick(e, qp);
+	raw_take(&e->tp, to.qp, &to.a);
+	engine_qp_kick(e, to.qp);
 }
 
 void ether_arrive(struct engine *e, const struct ib_packet *p)
@@ -225,20 +256,22 @@ void ether_arrive(struct engine *e, const struct ib_packet *p)
 	struct frame f;
 
 	if (p->span_count == 1 && frame_read(&f, p->span->iov_base, p->payload_bytes, true))
-		deliver(e, p->extra.flow_number, &f, NULL);
+		deliver(e, p->extra.flow_number, &f, &(struct origin){ 0 });
 }
 
 /* A packet for each rule: frames that match several are few. */
 static void hand_out(struct engine *e, const struct ib_packet *p, const struct frame *f)
 {
-	const struct emu_qp *from = p->src_qpn ? qp_find(e->dev, p->src_qpn) : NULL;
+	const struct origin from = {
+		.qp = p->src_qpn ? qp_find(e->dev, p->src_qpn) : NULL, .is_host = !p->src_qpn,
+	};
 	struct ib_packet one = *p;
 
 	for (unsigned i = 0; i < e->ether.target_count; i++) {
 		uint64_t id = e->ether.target[i];
 
 		if (is_own(e, flow_id_member(id))) {
-			deliver(e, flow_id_number(id), f, from);
+			deliver(e, flow_id_number(id), f, &from);
 			continue;
 		}
 		one.extra = (struct ib_extra){ .flow_number = flow_id_number(id) };
@@ -250,6 +283,7 @@ static void hand_out(struct engine *e, const struct ib_packet *p, const struct f
 enum wire_sent ether_send(struct engine *e, const struct ib_packet *p)
 {
 	struct frame f;
+	bool has_left;
 
 	if (!frame_read(&f, p->span->iov_base, p->payload_bytes, true))
 		return WIRE_SENT;
@@ -259,10 +293,59 @@ enum wire_sent ether_send(struct engine *e, const struct ib_packet *p)
 		return WIRE_FULL;
 	if (e->ether.rules && !is_group(f.at + SRC_AT))
 		rules_learn(e->ether.rules, f.at + SRC_AT, e->ether.node);
-	if (!e->ether.target_count)
+	has_left = e->ether.leaves && uplink_leave(e, p);
+	if (!e->ether.target_count && !has_left)
 		frame_why(e, &f, WHY_FRAME_UNWANTED, p->src_qpn);
 	hand_out(e, p, &f);
 	return WIRE_SENT;
+}
+
+/* --- from outside --- */
+
+/* Would the queue lose a frame only because it comes too early? */
+static bool is_early(struct engine *e, struct emu_qp *qp)
+{
+	bool has_receive = may_receive(qp) && raw_has_receive(&e->tp, qp);
+
+	engine_qp_kick(e, qp);		/* its record may have been broken */
+	if (has_receive)
+		qp->is_starved = false;
+	return !has_receive && !qp->is_starved && qp->state != QP_ERR;
+}
+
+/* One that is early, or NULL. */
+static struct emu_qp *target_early(struct engine *e, const struct frame *f)
+{
+	for (unsigned i = 0; i < e->ether.target_count; i++) {
+		uint64_t id = e->ether.target[i];
+		struct landing to = { 0 };
+
+		if (is_own(e, flow_id_member(id)))
+			to = landing_find(e, flow_id_number(id), f);
+		if (to.qp && is_early(e, to.qp))
+			return to.qp;
+	}
+	return NULL;
+}
+
+bool ether_from_outside(struct engine *e, const struct frame *f, bool is_last)
+{
+	struct emu_qp *early;
+
+	rules_catch_up(e);
+	e->ether.target_count = 0;
+	targets_add(e, e->dev->rules, f);
+	while ((early = target_early(e, f))) {
+		if (!is_last)
+			return false;
+		early->is_starved = true;
+	}
+	if (!e->ether.target_count)
+		frame_why(e, f, WHY_FRAME_UNWANTED, 0);
+	for (unsigned i = 0; i < e->ether.target_count; i++)
+		if (is_own(e, flow_id_member(e->ether.target[i])))
+			deliver(e, flow_id_number(e->ether.target[i]), f, &(struct origin){ 0 });
+	return true;
 }
 
 /* --- life --- */
