@@ -35,6 +35,7 @@
 #include "emu/options.h"
 #include "emu/port.h"
 #include "emu/port_rules.h"
+#include "emu/port_uplink.h"
 #include "emu/self.h"
 #include "emu/share/share.h"
 #include "emu/uverbs/uverbs.h"
@@ -54,6 +55,7 @@ struct emu_function {
 	struct share *share;		/* NULL: peers can't execute here, nor we there */
 	struct engine *engine;
 	struct rules *rules;		/* flow rules of all functions */
+	struct port_uplink uplink;
 	pid_t pid;
 	struct port_watch port;
 	int cq_blocks;			/* handed out; nobody else sees these numbers */
@@ -301,6 +303,7 @@ static void function_destroy(struct emu_function *f)
 {
 	if (f->engine) {
 		engine_nic_stop(f->engine);
+		port_uplink_end(&f->uplink);
 		engine_far_abandon(f->engine);
 		engine_destroy(f->engine);
 	}
@@ -346,6 +349,8 @@ static int function_create(const struct emu_identity *id, struct emu_function **
 		error = emu_complain("number tables", numbers_begin(f));
 	if (!error)
 		error = emu_complain("engine", engine_begin(f));
+	if (!error)
+		error = port_uplink_begin(&f->uplink, &f->dev, f->engine, f->fabric, host_node());
 	if (error)
 		function_destroy(f);
 	else
@@ -374,6 +379,7 @@ static void fork_child(void)
 
 	pthread_mutex_init(&life, NULL);
 	if (function) {
+		port_uplink_abandon(&function->uplink);
 		fabric_abandon(function->fabric);
 		abandoned = function;
 	}
