@@ -64,6 +64,7 @@ BAD_COMMAND_LINES = {
     "ibv_ud_pingpong": ["-m 1024", "-j"],
     "ibv_srq_pingpong": ["-q 256", "-q 0", "-q 20 -r 19", "-O"],
     "ibv_xsrq_pingpong": ["-c 0", "-c x", "-r 1"],
+    "ibv_shared_pd": ["surplus", "-s 0", "-n 0", "-e"],
 }
 
 # What must be in the message.
@@ -141,8 +142,17 @@ class Information(ExampleCase):
             process.stderr.close()
             run([VERBENA, "port", "reset"], env=env)
 
+    def test_two_processes_share_a_domain(self):
+        for options in ("", "-s 1 -n 20", "-s 1000000 -n 5", "-m 4096 -n 100"):
+            with self.subTest(options):
+                out = self.ok(run(verbena(ours("ibv_shared_pd"), "-g", GID_INDEX,
+                                          *options.split())))
+                self.assertRegex(out, r"^worker \d+: \d+ messages of \d+ bytes out of the memory")
+                self.assertRegex(out, r"(?m)^owner \d+: my memory is what the worker made of it$")
+
     def test_help_lists_the_options(self):
-        for name in (*PINGPONGS, "ibv_devices", "ibv_devinfo", "ibv_asyncwatch"):
+        for name in (*PINGPONGS, "ibv_devices", "ibv_devinfo", "ibv_asyncwatch",
+                     "ibv_shared_pd"):
             out = self.ok(run([ours(name), "--help"]))
             self.assertRegex(out, r"^usage: %s " % name)
             self.assertIn("-h, --help", out)
