@@ -166,6 +166,8 @@ int engine_nic_start(struct engine *e)
 	error = pthread_create(&e->thread, NULL, nic_main, e);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	e->has_thread = !error;
+	if (!error && e->share)
+		share_live_await(e->share);
 	return -error;
 }
 

@@ -47,6 +47,9 @@ void share_quiesce(struct share *s);
 /* The calling thread vouches for the function until it says otherwise or dies; once only. */
 void share_live_begin(struct share *s);
 void share_live_end(struct share *s);
+/* Until the thread that is to vouch has begun, or found that it can't: what others are told of is
+ * within their reach then. */
+void share_live_await(struct share *s);
 
 /* 8-byte atomics of this function exclude each other, whoever executes them. */
 void share_atomics_lock(struct share *s);

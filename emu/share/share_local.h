@@ -25,6 +25,7 @@ struct share_live {
 	struct robust_list_head head, *before;
 	struct robust_list node;
 	size_t before_bytes;
+	_Atomic bool has_begun;
 };
 
 /* What is read again is kept here: anybody of this user can write to the segment. */
