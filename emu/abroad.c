@@ -11,10 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include "emu/abroad.h"
 #include "emu/fabric/fabric.h"
 #include "emu/share/share.h"
+
+#define DYING_NAP_NS	1000000
+#define DYING_NAPS	50
 
 struct local {
 	struct fabric *fabric;
@@ -145,6 +150,20 @@ static unsigned holders(void *ctx, const struct abroad_file *file, uint32_t numb
 
 /* --- what others have --- */
 
+/* Why a member that was there has no segment.  While a process ends, its segment is known to be
+ * dead a moment before the process is. */
+static int no_segment(struct local *l, const struct abroad_ref *ref)
+{
+	const struct timespec nap = { .tv_nsec = DYING_NAP_NS };
+
+	for (int i = 0; i < DYING_NAPS; i++) {
+		if (!member_lives(l, ref->slot, ref->generation))
+			return -EIO;
+		syscall(SYS_nanosleep, &nap, NULL);
+	}
+	return -EOPNOTSUPP;
+}
+
 static int read_entry(void *ctx, const struct abroad_ref *ref, union abroad_entry *out)
 {
 	struct local *l = ctx;
@@ -154,7 +173,7 @@ static int read_entry(void *ctx, const struct abroad_ref *ref, union abroad_entr
 		return -EIO;
 	peer = share_peer_at(l->share, ref->slot, ref->generation);
 	if (!peer)
-		return -EOPNOTSUPP;
+		return no_segment(l, ref);
 	return share_read(peer, SHARE_ABROAD, ref->number, 0, out, sizeof *out);
 }
 
@@ -165,7 +184,7 @@ static int mark(void *ctx, const struct abroad_ref *ref)
 	struct share_peer *peer = share_peer_at(l->share, ref->slot, ref->generation);
 	int rc = peer ? share_set_bits(peer, SHARE_ABROAD, ref->number,
 				       offsetof(struct abroad_file, importers[self / 64]),
-				       UINT64_C(1) << self % 64) : -EIO;
+				       UINT64_C(1) << self % 64) : no_segment(l, ref);
 
 	atomic_thread_fence(memory_order_seq_cst);
 	return rc;

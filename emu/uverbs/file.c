@@ -585,12 +585,16 @@ static int import_locked(struct uv_file *file, const struct uv_identity *id)
 
 	file->origin = (struct abroad_ref){ id->slot, id->generation,
 					    ABROAD_OF_FILE(id->number) };
-	if (!abroad->ctx || id->number >= ABROAD_FILES)
-		return abroad->ctx ? -EBADF : -EOPNOTSUPP;
+	if (!abroad->ctx)
+		return -EOPNOTSUPP;
+	/* The descriptor may be older than the fabric, and somebody else be what it names: we
+	 * ourselves, too. */
+	if (id->number >= ABROAD_FILES || id->slot == abroad->self)
+		return -EIO;
 	ret = abroad->read(abroad->ctx, &file->origin, &entry);
 	if (ret == -ENOENT || (!ret && (entry.file.state != ABROAD_THERE ||
 					entry.file.ino != id->ino || entry.file.dev != id->dev)))
-		ret = -EBADF;
+		ret = -EIO;
 	if (!ret)
 		ret = context_import(file, &entry.file);
 	if (ret)

@@ -29,7 +29,7 @@ void uv_file_close(struct uv_file *file);
  */
 struct uv_identity { uint64_t dev, ino; uint32_t slot, generation, number; };
 void uv_file_identify(struct uv_file *file, struct uv_identity *id);	/* dev, ino are given */
-/* -EBADF it is not that file; -EIO its process is gone; -EOPNOTSUPP nothing can be shared;
+/* -EIO its process is gone; -EOPNOTSUPP nothing can be shared;
  * -ENOMEM */
 int uv_file_import(struct emu_dev *dev, const struct uv_identity *id, struct uv_file **out);
 
