@@ -146,3 +146,26 @@ Test(import, what_is_not_there_is_refused)
 	close(fd);
 	rig_close(&r);
 }
+
+/* Here, too, an import is a reference: whoever is last ends the region. */
+Test(import, a_region_lives_until_its_last_reference_is_gone)
+{
+	struct ibv_mr *mr, *seen;
+	struct work w;
+	struct rig r;
+
+	rig_open(&r);
+	mr = ibv_reg_mr(r.p.a.pd, r.p.a.buf, PAGE, ACCESS_ALL);
+	cr_assert_not_null(mr, "%s", strerror(errno));
+	seen = ibv_import_mr(r.pd, mr->handle);
+	cr_assert_not_null(seen, "%s", strerror(errno));
+	w = pair_work(&r.p, IBV_WR_RDMA_WRITE, 64);
+	w.sge[0].lkey = mr->lkey;
+	cr_expect_eq(ibv_dereg_mr(mr), 0);
+	must_post(&r.p, &w);
+	await_ok(&r.p, 1, IBV_WC_RDMA_WRITE);
+	ibv_unimport_mr(seen);
+	must_post(&r.p, &w);
+	await_error(&r.p, 1, IBV_WC_LOC_PROT_ERR);
+	rig_close(&r);
+}

@@ -542,3 +542,80 @@ Test(share, device_memory_that_its_owner_freed_is_there_until_the_import_ends)
 	ibv_unimport_dm(dm);
 	rig_close(&r);
 }
+
+/* ---- objects on an imported domain ---- */
+
+Test(share, windows_queues_and_address_handles_are_made_on_it)
+{
+	struct ibv_srq_init_attr srq_init = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct ibv_mw_bind bind = { .wr_id = 5, .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_srq *srq;
+	struct ibv_mr *mr;
+	struct ibv_ah *ah;
+	struct ibv_mw *mw;
+	struct done d;
+	struct work w;
+	struct rig r;
+
+	rig_open(&r);
+	srq = ibv_create_srq(r.pd, &srq_init);
+	cr_assert_not_null(srq, "%s", strerror(errno));
+	ah = end_ah(&r.a, &r.ib.gid);
+	cr_assert_not_null(ah, "%s", strerror(errno));
+	mw = ibv_alloc_mw(r.pd, IBV_MW_TYPE_1);
+	cr_assert_not_null(mw, "%s", strerror(errno));
+	mr = ibv_reg_mr(r.pd, r.b.buf, r.ib.bytes, ACCESS_ALL | IBV_ACCESS_MW_BIND);
+	cr_assert_not_null(mr, "%s", strerror(errno));
+	bind.bind_info = (struct ibv_mw_bind_info){ mr, r.ib.addr, PART, IBV_ACCESS_REMOTE_WRITE };
+	cr_assert_eq(ibv_bind_mw(r.b.qp, mw, &bind), 0);
+	end_await(&r.b, SEND_CQ, &d);
+	check_ok("bind", &d, 5, IBV_WC_BIND_MW);
+	exporter_do(&r.x, EXPORTER_FILL, 0, 200, 31);
+	w = from_exporter(&r, IBV_WR_RDMA_WRITE, 200);
+	w.rkey = mw->rkey;
+	do_ok(&r, &w, IBV_WC_RDMA_WRITE);
+	cr_expect_eq(pattern_differs(r.b.buf, 200, 31), -1);
+	cr_expect_eq(exporter_do(&r.x, EXPORTER_DEREG, 0, 0, 0), 0);
+	end_close(&r.a);
+	end_close(&r.b);
+	cr_expect_eq(exporter_do(&r.x, EXPORTER_DEALLOC, 0, 0, 0), EBUSY);
+	cr_expect_eq(ibv_dealloc_mw(mw), 0);
+	cr_expect_eq(ibv_dereg_mr(mr), 0);
+	cr_expect_eq(exporter_do(&r.x, EXPORTER_DEALLOC, 0, 0, 0), EBUSY);
+	cr_expect_eq(ibv_destroy_srq(srq), 0);
+	cr_expect_eq(exporter_do(&r.x, EXPORTER_DEALLOC, 0, 0, 0), 0);
+	rig_close(&r);
+}
+
+/* What an importer made has a handle that another process can import in turn. */
+Test(share, what_an_importer_made_can_be_imported_from_it)
+{
+	struct exporter_message take = { .op = EXPORTER_TAKE };
+	struct ibv_pd *pd;
+	struct rig r;
+
+	rig_open(&r);
+	pd = ibv_alloc_pd(r.context);
+	cr_assert_not_null(pd);
+	cr_expect_neq(pd->handle, r.x.told.pd);
+	take.arg[0] = pd->handle;
+	exporter_call(&r.x, &take, r.context->cmd_fd, NULL);
+	cr_expect_eq(take.err, 0, "%s", strerror(take.err));
+	cr_expect_eq(ibv_dealloc_pd(pd), 0);
+	rig_close(&r);
+}
+
+/* A change of the region is one for all; its key is the same. */
+Test(share, the_owner_may_change_the_rights)
+{
+	struct rig r;
+	struct work w;
+
+	rig_open(&r);
+	cr_assert_eq(exporter_do(&r.x, EXPORTER_REREG, IBV_ACCESS_LOCAL_WRITE, 0, 0), 0);
+	w = from_exporter(&r, IBV_WR_RDMA_WRITE, 64);
+	do_ok(&r, &w, IBV_WC_RDMA_WRITE);
+	w = to_exporter(&r, IBV_WR_RDMA_READ, 64);
+	do_fail(&r, &w, IBV_WC_REM_ACCESS_ERR);
+	rig_close(&r);
+}
