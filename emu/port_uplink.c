@@ -2,8 +2,8 @@
 /*
  * From the environment to uplinks; see port_uplink.h.
  *
- * Captures each function has for itself.  A TAP device has one owner: the first function of the host
- * that opens it, to which all others send what is for the host's stack.
+ * Captures each function has for itself.  A TAP device has one owner: the first function of the
+ * host that opens it, to which all others send what is for the host's stack.
  */
 #include "emu/port_uplink.h"
 #include <errno.h>

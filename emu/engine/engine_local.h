@@ -57,10 +57,10 @@ struct ether {
 struct uplinks {
 	struct uplink *outside, *host;		/* NULL: nothing */
 	bool takes;				/* frames may come from one of them */
-	bool has_more;				/* of them there are more than one step takes */
-	uint64_t due_ns;			/* look again then; UINT64_MAX: when something happens */
+	bool has_more;				/* than one step takes */
+	uint64_t due_ns;			/* look again then; UINT64_MAX: no need */
 	/* from outside */
-	uint32_t rules_of_host;			/* among this function's: made for the host's stack */
+	uint32_t rules_of_host;			/* among this function's: for the host's stack */
 	uint32_t rules;				/* of applications, as last seen */
 	bool has_begun;
 	uint64_t begin_ns;

@@ -2,16 +2,16 @@
 /*
  * What is behind the port besides the fabric: the outside, and the host's own network stack.
  *
- * Frames of the host's stack are sent like those of a RAW_PACKET QP; those that no rule of the port
- * wants go to it.  The outside is a cable: what this function sends leaves there unless it is for
- * an address of this host, and what comes from there is for this host alone.
+ * Frames of the host's stack are sent like those of a RAW_PACKET QP; those that no rule of the
+ * port wants go to it.  The outside is a cable: what this function sends leaves there unless it is
+ * for an address of this host, and what comes from there is for this host alone.
  *
- * Frames from outside wait until somebody wants some, and then for receives: whoever plays a capture
- * wants to see all of it.  Each function gets all of them and takes those that the rules of its host
- * give to it, so that one that is slow or dies holds up no other.  It begins when rules have been
- * made and for a moment no more came.  A queue that has no receive for long loses frames from then
- * on, until it has one.  A process that was stopped meanwhile shall not find its time over: what
- * counts is how often somebody looked.
+ * Frames from outside wait until somebody wants some, and then for receives: whoever plays a
+ * capture wants to see all of it.  Each function gets all of them and takes those that the rules of
+ * its host give to it, so that one that is slow or dies holds up no other.  It begins when rules
+ * have been made and for a moment no more came.  A queue that has no receive for long loses frames
+ * from then on, until it has one.  A process that was stopped meanwhile shall not find its time
+ * over: what counts is how often somebody looked.
  */
 #include <errno.h>
 #include "emu/engine/engine_local.h"
