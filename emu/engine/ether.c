@@ -124,7 +124,7 @@ static void targets_add(struct engine *e, const struct steer_table *table, const
 	if (!table)
 		return;
 	frame_key(f, steer_blocks(table), &key);
-	found = steer_lookup(table, &key, s->target + s->target_count, room);
+	found = flow_lookup(table, &key, s->target + s->target_count, room);
 	s->target_count += found < room ? found : room;
 }
 
@@ -240,7 +240,7 @@ static void deliver(struct engine *e, uint32_t number, const struct frame *f,
 		deliver_elsewhere(e, to.flow, f, from);
 		return;
 	}
-	if (is_blocked_loop(to.flow->qp, from, f))
+	if (flow_is_repeat(to.flow) || is_blocked_loop(to.flow->qp, from, f))
 		return;
 	if (!may_receive(to.qp)) {
 		frame_why(e, f, WHY_PACKET_QP_STATE, to.qp->qpn);

@@ -7,6 +7,9 @@
 #include <string.h>
 #include "emu/obj/flow.h"
 
+/* Of rules that are equal, so many are looked at for one with the same QP. */
+#define EQUAL_MAX	64
+
 int flow_steering_begin(struct emu_dev *dev)
 {
 	int rc = numbers_init(&dev->flows, 1, NULL, NULL);
@@ -151,6 +154,7 @@ int flow_create(struct emu_dev *dev, const struct flow_init *init, struct emu_fl
 		return rc;
 	}
 	count_user(flow, 1);
+	dev->rule_changes++;
 	*out = flow;
 	return 0;
 }
@@ -160,6 +164,7 @@ static void flow_end(struct emu_flow *flow)
 	withdraw(flow->dev, flow);
 	steer_remove(flow->dev->rules, flow->rule.id);
 	count_user(flow, -1);
+	flow->dev->rule_changes++;
 	if (flow->counters)
 		counters_settle(flow->counters);
 	flow_free(flow);
@@ -178,6 +183,32 @@ void flow_destroy(struct emu_flow *flow)
 struct emu_flow *flow_find(struct emu_dev *dev, uint32_t number)
 {
 	return numbers_find(&dev->flows, number & ~FLOW_MISSES);
+}
+
+/* To the hardware equal rules are one, with a list of QPs. */
+static bool repeat_look(struct emu_flow *flow)
+{
+	struct emu_dev *dev = flow->dev;
+	uint64_t id[EQUAL_MAX];
+	unsigned count = steer_equal(dev->rules, &flow->rule, id, EQUAL_MAX);
+
+	for (unsigned i = 0; i < count && i < EQUAL_MAX && id[i] != flow->rule.id; i++) {
+		const struct emu_flow *older = flow_id_member(id[i]) == dev->flow_board.self ?
+			flow_find(dev, flow_id_number(id[i])) : NULL;
+
+		if (older && older->qp == flow->qp)
+			return true;
+	}
+	return false;
+}
+
+bool flow_is_repeat(struct emu_flow *flow)
+{
+	if (flow->looked_at == flow->dev->rule_changes)
+		return flow->is_repeat;
+	flow->looked_at = flow->dev->rule_changes;
+	flow->is_repeat = repeat_look(flow);
+	return flow->is_repeat;
 }
 
 /* Only the last level that was looked at can have rules that miss. */

@@ -94,6 +94,8 @@ struct emu_flow {
 	struct emu_matcher *matcher;	/* NULL: made from specs */
 	uint32_t tag;			/* for CQEs; 0: none */
 	struct steer_rule rule;
+	uint64_t looked_at;		/* emu_dev.rule_changes when is_repeat was found out */
+	bool is_repeat;
 	struct emu_flow *next;		/* made by the same command, goes with it; or NULL */
 };
 
@@ -118,6 +120,8 @@ struct emu_flow *flow_find(struct emu_dev *dev, uint32_t number);	/* or NULL */
 /* steer_lookup(), of rules that are published; none of the ids misses. */
 unsigned flow_lookup(const struct steer_table *rules, const union steer_key *key, uint64_t *id,
 		     unsigned max);
+/* An equal rule that is older leads to the same QP, which gets each frame once. */
+bool flow_is_repeat(struct emu_flow *flow);
 /* A frame of @bytes has come to the rule. */
 static inline void flow_count(struct emu_flow *flow, uint32_t bytes)
 {

@@ -140,6 +140,7 @@ struct emu_dev {
 	/* Rules of the port this function is at: its own, see flow.h, and those of other
 	 * functions, which the engine keeps up to date. */
 	struct steer_table *rules;
+	uint64_t rule_changes;		/* rules of this function that came or went, ever */
 	uint64_t rule_order;		/* without a board: the age of the newest */
 	struct flow_board flow_board;
 	struct xrc_domain *xrc_domains;

@@ -120,6 +120,23 @@ Test(ether, equal_rules_all_receive)
 	expect_nothing(&r);
 }
 
+/* Two equal rules for one QP are one, until the older goes. */
+Test(ether, a_qp_gets_each_frame_once)
+{
+	struct rig r = rig_new();
+	struct emu_flow *older = rule(&r, to_station(station, r.w->b.qp));
+
+	rule(&r, to_station(station, r.w->b.qp));
+	recv_post(&r.w->b, 4096, 0, 0);
+	recv_post(&r.w->b, 4096, 0, 0);
+	frame_send(&r, station);
+	cr_assert_not_null(rig_poll(&r));
+	expect_nothing(&r);
+	flow_destroy(older);
+	frame_send(&r, station);
+	cr_assert_not_null(rig_poll(&r));
+}
+
 Test(ether, a_context_may_block_its_own_multicast)
 {
 	struct rig r = rig_new();
