@@ -231,6 +231,7 @@ struct hw_cqe {
 	uint8_t rx_hash_type;
 	bool is_frame;			/* receives of Ethernet: */
 	uint32_t flow_tag;		/* of the rule, stands where the QPN would */
+	uint16_t wqe_id;		/* striding queues: the WQE; wqe_counter is the stride */
 	uint8_t format;			/* 1: the message, at most 32 bytes, is in the CQE, where
 					 * src_qpn to rx_hash_type would be; 2: it stands before
 					 * the CQE, and the caller writes those 64 bytes */

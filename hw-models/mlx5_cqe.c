@@ -42,6 +42,7 @@ static void imm_write(struct mlx5_cqe *out, const struct hw_cqe *cqe)
 
 static void header_write(struct mlx5_cqe *out, const struct hw_cqe *cqe)
 {
+	mlx5_cqe_set_wqe_id(out, cqe->wqe_id);
 	mlx5_cqe_set_rx_hash(out, cqe->rx_hash);
 	mlx5_cqe_set_rx_hash_type(out, cqe->rx_hash_type);
 	mlx5_cqe_set_path_bits(out, cqe->path_bits);

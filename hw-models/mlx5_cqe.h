@@ -65,6 +65,11 @@
 	F(mlx5_cqe, owner,        15,  0,  0, "flips with each round of the ring")
 FIELD_FORMAT(mlx5_cqe, MLX5_CQE_FIELDS, MLX5_CQE_BYTES);
 
+/* Striding queues: what byte_count says besides the length, and how it says that a WQE ends before
+ * its last stride. */
+#define MLX5_CQE_STRIDES_SHIFT	16
+#define MLX5_CQE_FILLER		(UINT32_C(1) << 31)
+
 enum mlx5_cqe_format {
 	MLX5_CQE_NO_DATA,
 	MLX5_CQE_DATA_32,		/* instead of the first 32 bytes              */

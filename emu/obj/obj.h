@@ -422,6 +422,14 @@ struct frame_options {
 	bool has_flow_tags;		/* completions tell them; else the number of the QP */
 };
 
+/* A WQE that many frames go into, one behind the other, each at the beginning of a stride. */
+struct striding {
+	uint8_t stride_log;		/* bytes; 0: it is none */
+	uint8_t strides_log;		/* in a WQE */
+	bool shifts_2;			/* 2 bytes are left in front of each frame */
+	uint32_t used;			/* strides of the oldest WQE */
+};
+
 /*
  * A context is in as few cache lines as can be, for who has thousands of QPs active: what a request
  * needs is in front, and the lines begin where comments say.
@@ -481,6 +489,7 @@ struct emu_qp {
 	struct xrc_domain *xrc_domain;	/* of an XRC target */
 	struct emu_qp_open *opens;	/* its handles */
 	struct frame_options frames;
+	struct striding striding;
 	uint64_t user_handle;
 	struct qp_attr attr;		/* as given by modify_qp, for query_qp */
 	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
@@ -499,6 +508,7 @@ struct qp_init {
 	uint32_t sq_blocks, rq_count, rq_stride;
 	uint32_t user_index;
 	struct frame_options frames;
+	struct striding striding;
 	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
 	bool signals_all, blocks_loopback;
 	uint64_t dc_key;		/* DCT */

@@ -171,6 +171,7 @@ static void qp_fill(struct emu_qp *qp, const struct qp_init *init)
 	qp->signals_all = init->signals_all;
 	qp->blocks_loopback = init->blocks_loopback;
 	qp->frames = init->frames;
+	qp->striding = init->striding;
 	qp->pkey = qp->resp->pkey = PORT_PKEY_DEFAULT;
 	qp->max_send_wr = init->max_send_wr;
 	qp->max_recv_wr = init->max_recv_wr;

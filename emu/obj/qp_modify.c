@@ -278,6 +278,7 @@ static void enter_reset(struct emu_qp *qp)
 	qp->dest_qpn = 0;
 	qp->mtu_bytes = 0;
 	qp->is_armed_fatal = false;
+	qp->striding.used = 0;
 	qp->is_established = false;
 	qp->is_last_wqe_told = false;
 	qp->is_starved = false;

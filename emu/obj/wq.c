@@ -36,6 +36,7 @@ static int queue_create(struct emu_dev *dev, const struct wq_init *init, struct 
 		.buf_addr = init->buf_addr, .db_addr = init->db_addr,
 		.rq_count = init->wqe_count, .rq_stride = init->stride,
 		.user_index = init->user_index, .frames = init->frames,
+		.striding = init->striding,
 	};
 
 	if (ring_fits(dev->profile, init))

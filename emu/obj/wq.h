@@ -28,6 +28,7 @@ struct wq_init {
 	uint32_t wqe_count, stride, max_wr;
 	uint32_t user_index;
 	struct frame_options frames;
+	struct striding striding;
 };
 
 /* -EINVAL counts not powers of two or above the profile, addresses not aligned; -EFAULT; -ENOMEM */
@@ -38,6 +39,10 @@ enum wq_state wq_state(const struct emu_wq *wq);
 int wq_modify(struct emu_dev *dev, struct emu_wq *wq, enum wq_state from, enum wq_state to);
 /* -EBUSY.  The engine has forgotten its QP before. */
 int wq_destroy(struct emu_dev *dev, struct emu_wq *wq, uint32_t *events_out);
+
+/* Bytes of a stride, strides of a WQE: logarithms. */
+enum { WQ_STRIDE_LOG_MIN = 6, WQ_STRIDE_LOG_MAX = 13, WQ_STRIDES_LOG_MIN = 9,
+       WQ_STRIDES_LOG_MAX = 16 };
 
 #define RWQ_TABLE_LOG_MAX	11	/* of all profiles */
 

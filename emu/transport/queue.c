@@ -9,6 +9,7 @@
 #include <string.h>
 #include <endian.h>
 #include "emu/transport/tp_local.h"
+#include "hw-models/mlx5_wqe.h"
 
 /* Offsets of the producer counters in a QP's doorbell record. */
 enum { DB_RECV = 0, DB_SEND = 4 };
@@ -154,6 +155,7 @@ int tp_recv_fetch(struct tp *tp, struct emu_qp *qp)
 {
 	struct rc_answers *r = &qp->answers;
 	enum hw_fault fault;
+	uint32_t skip;
 	uint64_t at;
 
 	if (qp->srq)
@@ -168,7 +170,9 @@ int tp_recv_fetch(struct tp *tp, struct emu_qp *qp)
 		recv_why(tp, qp, WHY_WQE_MEMORY, HW_OK);
 		return -HW_LOC_QP_OP_RECV;
 	}
-	fault = mlx5_recv_read(tp->rx.wqe, qp->rq_stride, &tp->rx.recv);
+	/* Striding WQEs begin as those of a shared queue do, with what means nothing here. */
+	skip = qp->striding.stride_log ? MLX5_UNIT_BYTES : 0;
+	fault = mlx5_recv_read(tp->rx.wqe + skip, qp->rq_stride - skip, &tp->rx.recv);
 	if (fault == HW_OK)
 		return 1;
 	recv_why(tp, qp, WHY_RECV_MALFORMED, fault);

@@ -13,6 +13,7 @@
 #include "emu/transport/rc.h"
 #include "emu/transport/tp_local.h"
 #include "emu/transport/ud.h"
+#include "hw-models/mlx5_cqe.h"
 
 #define FRAME_BYTES_MIN		60		/* on a wire, without FCS */
 
@@ -212,11 +213,78 @@ static uint32_t room_before(const struct emu_qp *qp)
 	return qp->type == QPT_UD ? UD_GRH_BYTES : 0;
 }
 
+/* --- strides --- */
+
+#define SHIFT_BYTES	2u
+
+static uint32_t shift_bytes(const struct emu_qp *qp)
+{
+	return qp->striding.shifts_2 ? SHIFT_BYTES : 0;
+}
+
+static uint32_t strides_of(const struct emu_qp *qp, uint32_t bytes)
+{
+	uint32_t stride_bytes = 1u << qp->striding.stride_log;
+
+	return (shift_bytes(qp) + bytes + stride_bytes - 1) / stride_bytes;
+}
+
+static uint32_t strides_left(const struct emu_qp *qp)
+{
+	return (1u << qp->striding.strides_log) - qp->striding.used;
+}
+
+/* Where the frame goes in its WQE. */
+static uint32_t stride_offset(const struct emu_qp *qp)
+{
+	return (qp->striding.used << qp->striding.stride_log) + shift_bytes(qp);
+}
+
+/* @count strides of the oldest WQE are used; the completion says which. */
+static void strides_use(struct tp *tp, struct emu_qp *qp, uint32_t count, struct hw_cqe *cqe)
+{
+	struct rc_answers *r = &qp->answers;
+
+	cqe->bytes |= count << MLX5_CQE_STRIDES_SHIFT;
+	cqe->wqe_counter = (uint16_t)qp->striding.used;
+	cqe->wqe_id = (uint16_t)r->rq_consumed;
+	qp->striding.used += count;
+	if (!strides_left(qp)) {
+		qp->striding.used = 0;
+		r->rq_consumed++;
+	}
+	tp->ops->complete(tp, qp, qp->recv_cq, cqe);
+}
+
+/* A frame that does not fit into what is left of a WQE begins the next one. */
+static void strides_skip(struct tp *tp, struct emu_qp *qp, uint32_t bytes)
+{
+	struct hw_cqe filler = { .kind = HW_CQE_RECV, .bytes = MLX5_CQE_FILLER,
+				 .has_origin = true };
+
+	if (qp->striding.stride_log && qp->striding.used && strides_of(qp, bytes) > strides_left(qp))
+		strides_use(tp, qp, strides_left(qp), &filler);
+}
+
+/* How far in the receive the frame begins. */
+static uint32_t frame_offset(const struct emu_qp *qp)
+{
+	return qp->striding.stride_log ? stride_offset(qp) : room_before(qp);
+}
+
+/* A WQE has the memory that its strides say, whatever its pieces do. */
+static bool has_room(const struct emu_qp *qp, const struct hw_recv *recv, uint64_t bytes)
+{
+	return bytes <= recv->bytes &&
+	       (!qp->striding.stride_log ||
+		bytes <= (uint64_t)1 << (qp->striding.stride_log + qp->striding.strides_log));
+}
+
 /* Is a receive there that the frame fits into?  Then its memory is in tp->rx. */
 static bool recv_find(struct tp *tp, struct emu_qp *qp, const struct taken *t)
 {
 	struct hw_recv *recv = &tp->rx.recv;
-	struct tp_gather g = { recv->sge, 0, 0, room_before(qp) + t->bytes, KEY_LOCAL_WRITE };
+	struct tp_gather g = { recv->sge, 0, 0, frame_offset(qp) + t->bytes, KEY_LOCAL_WRITE };
 	const struct hw_sge *bad;
 	int got = tp_recv_fetch(tp, qp);
 	enum why why;
@@ -227,7 +295,7 @@ static bool recv_find(struct tp *tp, struct emu_qp *qp, const struct taken *t)
 		recv_fail(tp, qp, t, WHY_RECV_MALFORMED, HW_LOC_QP_OP_RECV);
 	if (got <= 0)
 		return false;
-	if (g.bytes > recv->bytes) {
+	if (!has_room(qp, recv, g.bytes)) {
 		recv_fail(tp, qp, t, WHY_RECV_TOO_SMALL, HW_LOC_LEN);
 		return false;
 	}
@@ -278,13 +346,17 @@ void raw_take(struct tp *tp, struct emu_qp *qp, const struct tp_arrival *a)
 	struct taken t;
 
 	frame_take(qp, a->frame, &t);
+	strides_skip(tp, qp, t.bytes);
 	if (!recv_find(tp, qp, &t))
 		return;
-	if (mem_copy_spans(tp->rx.span, tp->rx.span_count, room_before(qp), t.piece, t.piece_count,
+	if (mem_copy_spans(tp->rx.span, tp->rx.span_count, frame_offset(qp), t.piece, t.piece_count,
 			   0, t.bytes) != MEM_SIDE_NONE) {
 		recv_fail(tp, qp, &t, WHY_MEMORY_GONE, HW_LOC_PROT_RECV);
 		return;
 	}
 	cqe = frame_describe(qp, a, &t);
-	tp_recv_complete_frame(tp, qp, &cqe);
+	if (qp->striding.stride_log)
+		strides_use(tp, qp, strides_of(qp, t.bytes), &cqe);
+	else
+		tp_recv_complete_frame(tp, qp, &cqe);
 }

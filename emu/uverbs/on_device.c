@@ -290,6 +290,13 @@ static void mlx5_frames_fill(const struct emu_dev *dev, struct mlx5_ib_query_dev
 	out->rss_caps = (struct mlx5_ib_rss_caps){
 		.rx_hash_fields_mask = HASH_FIELDS, .rx_hash_function = MLX5_RX_HASH_FUNC_TOEPLITZ,
 	};
+	out->striding_rq_caps = (struct mlx5_ib_striding_rq_caps){
+		.min_single_stride_log_num_of_bytes = WQ_STRIDE_LOG_MIN,
+		.max_single_stride_log_num_of_bytes = WQ_STRIDE_LOG_MAX,
+		.min_single_wqe_log_num_of_strides = WQ_STRIDES_LOG_MIN,
+		.max_single_wqe_log_num_of_strides = WQ_STRIDES_LOG_MAX,
+		.supported_qpts = FRAME_TYPES,
+	};
 	out->tunnel_offloads_caps = MLX5_IB_TUNNELED_OFFLOADS_VXLAN |
 				    MLX5_IB_TUNNELED_OFFLOADS_GRE;
 }

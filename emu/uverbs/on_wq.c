@@ -15,7 +15,8 @@
 
 enum { WQ_MODIFY_STATE = 1, WQ_MODIFY_CURRENT = 2, WQ_MODIFY_FLAGS = 4, WQ_MODIFY_KNOWN = 7 };
 
-#define SHIFT_MAX	31u
+#define SHIFT_MAX		31u
+#define STRIDING_WQE_SHIFT_MIN	5u
 
 static int port_check(struct uv_call *call)
 {
@@ -26,14 +27,42 @@ static int port_check(struct uv_call *call)
 
 /* --- queues --- */
 
-/* Striding receives are not offered, nor checksums in WQEs. */
+static bool is_striding(const struct mlx5_ib_create_wq *ask)
+{
+	return ask->comp_mask & MLX5_IB_CREATE_WQ_STRIDING_RQ;
+}
+
+/* A WQE needs room for its header and one piece. */
+static bool strides_fit(const struct mlx5_ib_create_wq *ask)
+{
+	return ask->single_stride_log_num_of_bytes >= WQ_STRIDE_LOG_MIN &&
+	       ask->single_stride_log_num_of_bytes <= WQ_STRIDE_LOG_MAX &&
+	       ask->single_wqe_log_num_of_strides >= WQ_STRIDES_LOG_MIN &&
+	       ask->single_wqe_log_num_of_strides <= WQ_STRIDES_LOG_MAX &&
+	       ask->rq_wqe_shift >= STRIDING_WQE_SHIFT_MIN;
+}
+
+/* Checksums in WQEs are not offered. */
 static int mlx5_check(struct uv_call *call, const struct mlx5_ib_create_wq *ask)
 {
-	if (ask->comp_mask)
+	if (ask->comp_mask & ~(uint32_t)MLX5_IB_CREATE_WQ_STRIDING_RQ)
 		return uv_refuse(call, WHY_CMD_UNSUPPORTED, -EOPNOTSUPP);
 	if (ask->flags || ask->rq_wqe_shift > SHIFT_MAX)
 		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
+	if (is_striding(ask) && !strides_fit(ask))
+		return uv_refuse(call, WHY_CMD_VALUE, -EINVAL);
 	return 0;
+}
+
+static struct striding striding_of(const struct mlx5_ib_create_wq *ask)
+{
+	if (!is_striding(ask))
+		return (struct striding){ 0 };
+	return (struct striding){
+		.stride_log = (uint8_t)ask->single_stride_log_num_of_bytes,
+		.strides_log = (uint8_t)ask->single_wqe_log_num_of_strides,
+		.shifts_2 = ask->two_byte_shift_en,
+	};
 }
 
 /* Delayed drops and padding are not offered. */
@@ -73,6 +102,7 @@ static int create(struct uv_call *call, struct wq_init *init, struct emu_wq **ou
 	init->wqe_count = ask->rq_wqe_count;
 	init->stride = 1u << ask->rq_wqe_shift;
 	init->user_index = ask->user_index;
+	init->striding = striding_of(ask);
 	if (!init->async)
 		init->async = call->file->async;
 	ret = wq_create(call->dev, init, out);

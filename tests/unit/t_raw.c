@@ -364,3 +364,100 @@ Test(raw, whether_a_receive_is_there)
 	cr_expect_eq(w->b.qp->state, QP_ERR);
 	expect_why(w, WHY_RQ_DOORBELL);
 }
+
+/* --- strides --- */
+
+enum { STRIDE_LOG = 6, STRIDES_LOG = 3, WQE_BYTES = 1 << (STRIDE_LOG + STRIDES_LOG) };
+
+/* A WQE begins with 16 bytes that mean nothing. */
+static void strides_post(struct side *s, uint32_t bytes, uint32_t offset)
+{
+	uint8_t *at = s->queue + (s->posted_recvs % WORLD_RECVS) * WORLD_STRIDE;
+	struct mlx5_data end = { 0 };
+
+	memset(at, 0xee, 16);
+	data_write(s, at + 16, bytes, 0, offset);
+	mlx5_data_set_lkey(&end, HW_LKEY_END);
+	memcpy(at + 32, &end, 16);
+	s->record[0] = htobe32(++s->posted_recvs);
+}
+
+static struct world *strides_new(bool shifts)
+{
+	struct world *w = raw_new();
+
+	w->b.qp->striding = (struct striding){ .stride_log = STRIDE_LOG,
+					       .strides_log = STRIDES_LOG, .shifts_2 = shifts };
+	for (unsigned i = 0; i < 3; i++)
+		strides_post(&w->b, WQE_BYTES, i * 4096);
+	return w;
+}
+
+static void expect_strides(struct world *w, uint16_t wqe, uint16_t stride, uint32_t strides,
+			   uint32_t bytes)
+{
+	struct hw_cqe c = world_cqe(w, &w->b);
+
+	cr_assert_eq(c.kind, HW_CQE_RECV);
+	cr_assert_eq(c.wqe_id, wqe, "WQE %u", c.wqe_id);
+	cr_assert_eq(c.wqe_counter, stride, "stride %u", c.wqe_counter);
+	cr_assert_eq(c.bytes, strides << 16 | bytes, "%#x", c.bytes);
+}
+
+Test(raw, frames_share_a_wqe)
+{
+	struct world *w = strides_new(false);
+
+	data_send(w, 64);
+	data_send(w, 65);
+	data_send(w, 300);
+	expect_strides(w, 0, 0, 1, 64);
+	expect_strides(w, 0, 1, 2, 65);
+	expect_strides(w, 0, 3, 5, 300);
+	cr_assert(!memcmp(w->b.data + 64, w->a.data, 65));
+	cr_assert(!memcmp(w->b.data + 3 * 64, w->a.data, 300));
+	data_send(w, 100);
+	expect_strides(w, 1, 0, 2, 100);
+	cr_assert(!memcmp(w->b.data + 4096, w->a.data, 100));
+}
+
+/* What is left over is told of with a completion of its own. */
+Test(raw, a_frame_does_not_cross_wqes)
+{
+	struct world *w = strides_new(false);
+
+	data_send(w, 400);
+	data_send(w, 100);
+	expect_strides(w, 0, 0, 7, 400);
+	expect_strides(w, 0, 7, 1u << 15 | 1, 0);
+	expect_strides(w, 1, 0, 2, 100);
+	data_send(w, WQE_BYTES);
+	expect_strides(w, 1, 2, 1u << 15 | 6, 0);
+	expect_strides(w, 2, 0, 8, WQE_BYTES);
+	data_send(w, 100);
+	expect_why(w, WHY_FRAME_QUEUE);
+}
+
+Test(raw, two_bytes_may_be_left_in_front)
+{
+	struct world *w = strides_new(true);
+
+	memset(w->b.data, 0x5a, 256);
+	data_send(w, 63);
+	data_send(w, 62);
+	expect_strides(w, 0, 0, 2, 63);
+	expect_strides(w, 0, 2, 1, 62);
+	cr_assert(w->b.data[0] == 0x5a && w->b.data[1] == 0x5a);
+	cr_assert(!memcmp(w->b.data + 2, w->a.data, 63));
+	cr_assert(!memcmp(w->b.data + 128 + 2, w->a.data, 62));
+}
+
+Test(raw, a_frame_that_no_wqe_holds_ends_the_queue)
+{
+	struct world *w = strides_new(false);
+
+	data_send(w, WQE_BYTES + 1);
+	pump(w);
+	expect_status(w, &w->b, HW_LOC_LEN);
+	expect_why(w, WHY_RECV_TOO_SMALL);
+}

@@ -143,7 +143,7 @@ Test(uv_wq, values_that_do_not_fit_are_refused)
 		{ { 0 }, { .rq_wqe_shift = 60 }, -EINVAL },
 		{ { 0 }, { .user_index = 0x1000000 }, -EINVAL },
 		{ { 0 }, { .flags = 1 }, -EINVAL },
-		{ { 0 }, { .comp_mask = 1 }, -EOPNOTSUPP },
+		{ { 0 }, { .comp_mask = 1 }, -EINVAL },	/* strides of nothing */
 		{ { 0 }, { .comp_mask = 2 }, -EOPNOTSUPP },
 		{ { 0 }, { .db_addr = 4 }, -EINVAL },
 		{ { 0 }, { .buf_addr = 16 }, -EINVAL },
@@ -170,6 +170,28 @@ Test(uv_wq, values_that_do_not_fit_are_refused)
 		cr_assert(rc == rows[i].rc, "row %zu: %d", i, rc);
 		CHECK_INT(world_why.made, before + 1);
 		CHECK_INT(r.w.dev->qpns.taken, 0);
+		uv_world_end(&r.w);
+	}
+}
+
+Test(uv_wq, strides_within_limits)
+{
+	static const struct { uint32_t stride, strides, shift; int rc; } rows[] = {
+		{ 6, 9, 5, 0 }, { 13, 16, 6, 0 }, { 5, 9, 5, -EINVAL }, { 14, 9, 5, -EINVAL },
+		{ 6, 8, 5, -EINVAL }, { 6, 17, 5, -EINVAL }, { 6, 9, 4, -EINVAL },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct wq_rig r = rig_new();
+		int rc;
+
+		r.mlx5.comp_mask = MLX5_IB_CREATE_WQ_STRIDING_RQ;
+		r.mlx5.single_stride_log_num_of_bytes = rows[i].stride;
+		r.mlx5.single_wqe_log_num_of_strides = rows[i].strides;
+		r.mlx5.rq_wqe_shift = rows[i].shift;
+		r.mlx5.rq_wqe_count = 64;
+		rc = create(&r);
+		cr_assert(rc == rows[i].rc, "row %zu: %d", i, rc);
 		uv_world_end(&r.w);
 	}
 }
