@@ -167,6 +167,8 @@ int uplink_pcap_open(const char *names, struct uplink **out, struct uplink_said 
 	if (!p)
 		return -ENOMEM;
 	error = names_split(names, p->in, &record);
+	if (error == -EINVAL)
+		snprintf(said->text, sizeof said->text, "no file is named");
 	if (!error && *p->in)
 		error = in_open(p, said);
 	if (!error && *record)

@@ -135,8 +135,8 @@ Test(pcap, what_is_no_good_is_told)
 	struct built good = build_old(true, 3), cut = good, text = { 0 }, nothing = { 0 };
 	struct stat st;
 
-	expect_refused("", -EINVAL, "", "");
-	expect_refused(",", -EINVAL, ",", "");
+	expect_refused("", -EINVAL, "", "no file");
+	expect_refused(",", -EINVAL, "", "no file");
 	expect_refused(both, -ENOENT, in, "cannot be opened");
 	expect_refused(folder, -EINVAL, folder, "not a file");
 	expect_refused("/dev/zero", -EINVAL, "/dev/zero", "not a file");
