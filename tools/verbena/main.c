@@ -22,12 +22,17 @@ static const char help_text[] =
 	"                  devices of this machine (default connectx-6dx)\n"
 	"  --fabric NAME   the fabric that the NIC is connected to (default \"default\")\n"
 	"  --node N        run on the emulated host N of the fabric, 1 to 250\n"
+	"  --port-pcap IN[,OUT]\n"
+	"                  play the capture IN into the port, record in OUT what leaves it;\n"
+	"                  either may be left out\n"
+	"  --port-tap NAME the host's network stack is behind the port, by the TAP device NAME\n"
 	"  --own           with our libibverbs.so.1 and libmlx5.so.1, not the system's\n"
 	"  --explain       say on standard error why work requests fail\n"
 	"  --quiet         do not say that the NIC is emulated\n"
 	"\n"
 	"The same can be said in the environment: VERBENA_NIC, VERBENA_FABRIC, VERBENA_NODE,\n"
-	"VERBENA_EXPLAIN=1, VERBENA_QUIET=1.  See verbena(1).\n";
+	"VERBENA_PORT_PCAP, VERBENA_PORT_TAP, VERBENA_EXPLAIN=1, VERBENA_QUIET=1.\n"
+	"See verbena(1).\n";
 
 static int help_main(int argc, char **argv)
 {

@@ -43,12 +43,15 @@ static const struct option {
 	const char *name, *variable;
 	int (*check)(const char *value);	/* NULL: a switch, which sets "1" */
 	bool is_place;				/* says where, not how */
+	char *(*rewrite)(const char *value);	/* NULL: it is set as it is; else allocated */
 } options[] = {
-	{ "--nic",	"VERBENA_NIC",		check_nic,	false },
-	{ "--fabric",	"VERBENA_FABRIC",	check_fabric,	true },
-	{ "--node",	"VERBENA_NODE",		check_node,	true },
-	{ "--explain",	"VERBENA_EXPLAIN",	NULL,		false },
-	{ "--quiet",	"VERBENA_QUIET",	NULL,		false },
+	{ "--nic",	"VERBENA_NIC",		check_nic,	false,	NULL },
+	{ "--fabric",	"VERBENA_FABRIC",	check_fabric,	true,	NULL },
+	{ "--node",	"VERBENA_NODE",		check_node,	true,	NULL },
+	{ "--port-pcap", "VERBENA_PORT_PCAP",	check_port_pcap, false,	port_pcap_absolute },
+	{ "--port-tap",	"VERBENA_PORT_TAP",	check_port_tap,	false,	NULL },
+	{ "--explain",	"VERBENA_EXPLAIN",	NULL,		false,	NULL },
+	{ "--quiet",	"VERBENA_QUIET",	NULL,		false,	NULL },
 };
 
 /* The row of "--name" or "--name=value". */
@@ -60,6 +63,16 @@ static const struct option *option_find(const char *argument)
 		if (!strncmp(argument, options[i].name, length) && !options[i].name[length])
 			return &options[i];
 	return NULL;
+}
+
+static int variable_set(const struct option *option, const char *value)
+{
+	char *rewritten = option->rewrite ? option->rewrite(value) : NULL;
+	int error = option->rewrite && !rewritten ? -1 :
+		    setenv(option->variable, rewritten ? rewritten : value, 1);
+
+	free(rewritten);
+	return error ? EXIT_CANNOT_EXECUTE : 0;
 }
 
 int option_take(const char *command, bool places_only, char ***arguments)
@@ -80,7 +93,5 @@ int option_take(const char *command, bool places_only, char ***arguments)
 		value = *(*arguments)++;
 	}
 	error = option->check ? option->check(value) : 0;
-	if (!error && setenv(option->variable, option->check ? value : "1", 1))
-		error = EXIT_CANNOT_EXECUTE;
-	return error;
+	return error ? error : variable_set(option, option->check ? value : "1");
 }

@@ -21,6 +21,12 @@ int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int option_take(const char *command, bool places_only, char ***arguments);
 int check_node(const char *value);
 
+/* Of --port-pcap and --port-tap: 0, or what to exit with, which was said.  A recording is begun. */
+int check_port_pcap(const char *names);
+int check_port_tap(const char *name);
+/* The same files from wherever a program goes.  Allocated; NULL without memory, or a directory. */
+char *port_pcap_absolute(const char *names);
+
 /* verbena port, pkey, gid, device */
 int port_main(int argc, char **argv);
 

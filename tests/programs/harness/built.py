@@ -10,6 +10,7 @@ PROGRAMS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(VERBENA)
 TRAFFIC = os.path.join(PROGRAMS, "traffic")
 DISORDER = os.path.join(PROGRAMS, "disorder")
 CROWD = os.path.join(PROGRAMS, "crowd")
+FRAMES = os.path.join(PROGRAMS, "frames")
 SHARING = os.path.join(PROGRAMS, "sharing")
 AUDIT = os.path.join(PROGRAMS, "fabric_audit")
 FABRIC_BYTES_MAX = 64			# of a name, see NAME_BYTES_MAX in emu/fabric/place.c
