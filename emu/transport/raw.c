@@ -262,7 +262,8 @@ static void strides_skip(struct tp *tp, struct emu_qp *qp, uint32_t bytes)
 	struct hw_cqe filler = { .kind = HW_CQE_RECV, .bytes = MLX5_CQE_FILLER,
 				 .has_origin = true };
 
-	if (qp->striding.stride_log && qp->striding.used && strides_of(qp, bytes) > strides_left(qp))
+	if (qp->striding.stride_log && qp->striding.used &&
+	    strides_of(qp, bytes) > strides_left(qp))
 		strides_use(tp, qp, strides_left(qp), &filler);
 }
 
