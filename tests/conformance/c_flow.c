@@ -9,10 +9,12 @@
 #include <string.h>
 #include "harness/check.h"
 #include "harness/frames.h"
+#include "harness/trio.h"
 
 TestSuite(flow, .timeout = 60);
 
 enum { RECEIVERS = 3, SLOT = FRAME_ROOM, RECVS = 8, SEND_AT = 32 * SLOT };
+enum { HAS_IT = 1, FAR_HAS_IT = 2 };
 
 static const uint8_t station_1[6] = STATION(1), station_2[6] = STATION(2), group[6] = GROUP_MAC;
 
@@ -526,4 +528,104 @@ FLOW_TEST(a_rule_may_drop_and_count)
 	cr_expect_eq(who(), 2);
 	must_destroy(later);
 	cr_expect_eq(ibv_destroy_counters(counters), 0);
+}
+
+/* --- rules of two processes at one port --- */
+
+struct neighbours {
+	struct peer far;
+	struct end_info info;
+};
+
+/* The other process first: it is forked. */
+static void neighbours_open(struct neighbours *n)
+{
+	struct end_opts opts;
+
+	peer_start(&n->far, TWO_PROCESSES);
+	end_defaults(&opts);
+	opts.type = IBV_QPT_RAW_PACKET;
+	opts.bytes = 64 * SLOT;
+	cr_assert_eq(peer_open(&n->far, &opts, NULL, &n->info), 0);
+	cr_assert_eq(peer_connect(&n->far, &(struct end_info){ .psn = 0 }), 0);
+	for (unsigned i = 0; i < RECVS; i++) {
+		struct work recv = { .wr_id = i, .sge_count = 1,
+			.sge = { { n->info.addr + i * SLOT, SLOT, n->info.lkey } } };
+
+		cr_assert_eq(peer_post_recv(&n->far, &recv), 0);
+	}
+	all_open();
+}
+
+static void far_rule(struct neighbours *n, struct flow_ask ask)
+{
+	int err = peer_flow(&n->far, &ask);
+
+	cr_assert_eq(err, 0, "%s", strerror(err));
+}
+
+/* Which of the first receiver here and the other process has got the last frame. */
+static unsigned which(struct neighbours *n, unsigned wanted)
+{
+	unsigned got = who() & HAS_IT;
+	struct done d;
+
+	if (wanted & FAR_HAS_IT)
+		peer_await(&n->far, RECV_CQ, &d);
+	else
+		peer_glance(&n->far, RECV_CQ, &d);
+	return got | (d.found ? FAR_HAS_IT : 0);
+}
+
+#define EXPECT_WHICH(n, wanted)	cr_expect_eq(which(n, wanted), wanted)
+
+Test(flow, rules_of_two_processes_are_ordered_together)
+{
+	struct flow_ask ask = flow_to(station_1);
+	struct ibv_flow *rule;
+	struct neighbours n;
+
+	neighbours_open(&n);
+	ask.priority = 5;
+	far_rule(&n, ask);
+	plain_send(station_1);
+	EXPECT_WHICH(&n, FAR_HAS_IT);
+	ask.priority = 6;
+	rule = must_add(0, ask);
+	plain_send(station_1);
+	EXPECT_WHICH(&n, FAR_HAS_IT);
+	must_destroy(rule);
+	ask.priority = 4;
+	rule = must_add(0, ask);
+	plain_send(station_1);
+	EXPECT_WHICH(&n, HAS_IT);
+	must_destroy(rule);
+	ask.priority = 5;
+	rule = must_add(0, ask);
+	plain_send(station_1);
+	EXPECT_WHICH(&n, HAS_IT | FAR_HAS_IT);
+	must_destroy(rule);
+	all_close();
+	peer_stop(&n.far);
+}
+
+Test(flow, rules_of_the_dead_are_gone)
+{
+	struct flow_ask ask = flow_to(station_1);
+	struct ibv_flow *rule;
+	struct neighbours n;
+
+	neighbours_open(&n);
+	far_rule(&n, ask);
+	ask.priority = 1;
+	rule = must_add(0, ask);
+	plain_send(station_1);
+	EXPECT_WHICH(&n, FAR_HAS_IT);
+	peer_kill(&n.far);
+	for (uint64_t until = now_ms() + AWAIT_MS; now_ms() < until && !(who() & HAS_IT);)
+		plain_send(station_1);
+	plain_send(station_1);
+	cr_expect_eq(who(), HAS_IT);
+	must_destroy(rule);
+	all_close();
 }

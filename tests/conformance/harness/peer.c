@@ -69,6 +69,11 @@ static int on_destroy_qp(struct end *e, struct peer_message *m)
 	return err;
 }
 
+static int on_flow(struct end *e, struct peer_message *m)
+{
+	return flow_add(e->qp, &m->u.flow) ? 0 : errno;
+}
+
 static int on_mcast(struct end *e, struct peer_message *m)
 {
 	return m->arg[0] ? ibv_attach_mcast(e->qp, &m->u.info.gid, 0) :
@@ -228,7 +233,7 @@ static int on_domain_close(struct end *e, struct peer_message *m)
 }
 
 static int (*const handlers[PEER_OP_COUNT])(struct end *, struct peer_message *) = {
-	[PEER_MCAST] = on_mcast,
+	[PEER_MCAST] = on_mcast, [PEER_FLOW] = on_flow,
 	[PEER_CLOSE] = on_close, [PEER_CONNECT] = on_connect, [PEER_TO] = on_to,
 	[PEER_MODIFY] = on_modify, [PEER_QUERY] = on_query, [PEER_DESTROY_QP] = on_destroy_qp,
 	[PEER_POST] = on_post, [PEER_POST_RECV] = on_post_recv, [PEER_AWAIT] = on_await,
@@ -409,6 +414,14 @@ int peer_attach(struct peer *p, const union ibv_gid *gid)
 int peer_detach(struct peer *p, const union ibv_gid *gid)
 {
 	return mcast(p, gid, false);
+}
+
+int peer_flow(struct peer *p, const struct flow_ask *ask)
+{
+	struct peer_message m = { .op = PEER_FLOW, .u.flow = *ask };
+
+	call(p, &m);
+	return m.err;
 }
 
 int peer_post(struct peer *p, const struct work *work)

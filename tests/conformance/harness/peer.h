@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <sys/types.h>
 #include "end.h"
+#include "frames.h"
 #include "window.h"
 
 enum placement { ONE_THREAD, TWO_THREADS, TWO_PROCESSES, PLACEMENT_COUNT };
@@ -28,7 +29,7 @@ enum peer_op {
 	PEER_TARGET_TO, PEER_TARGET_STATE, PEER_DOMAIN_OPEN, PEER_DOMAIN_CLOSE,
 	PEER_TARGET_OPEN, PEER_TARGET_SHUT, PEER_TARGET_EVENT, PEER_TARGET_DESTROY,
 	PEER_WINDOW, PEER_SWAP_QP,
-	PEER_MCAST,
+	PEER_MCAST, PEER_FLOW,
 	PEER_OP_COUNT
 };
 
@@ -44,6 +45,7 @@ struct peer_message {
 		struct ibv_qp_attr attr;
 		struct ibv_srq_attr srq;
 		struct window_ask window;
+		struct flow_ask flow;
 		uint8_t bytes[512];
 	} u;
 };
@@ -73,6 +75,8 @@ enum ibv_qp_state peer_state(struct peer *p);
 int peer_destroy_qp(struct peer *p);
 int peer_attach(struct peer *p, const union ibv_gid *gid);
 int peer_detach(struct peer *p, const union ibv_gid *gid);
+/* A rule for its QP, which lives as long as the QP's process or context. */
+int peer_flow(struct peer *p, const struct flow_ask *ask);
 int peer_post(struct peer *p, const struct work *work);
 int peer_post_recv(struct peer *p, const struct work *work);
 void peer_await(struct peer *p, enum end_queue queue, struct done *out);
