@@ -6,103 +6,24 @@ A program gets the frames of a capture exactly and in order, however slow it is;
 the recording byte for byte, of several processes in one file.  The program is traffic/frames.c.
 """
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import threading
 import time
-import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "harness"))
-from built import FRAMES, fabric_audit, own_fabric
+from built import FRAMES, fabric_audit
 from captures import pcap, pcapng, read_by_tshark, read_recording
+from framed import A, B, BROADCAST, OUTSIDE, Framed, frame, frames_for, lines, text_of
 from programs import DEADLINE_S, LANE_OPTIONS, VERBENA, environment, main, need, run
 
 need(FRAMES)
 
-A, B = bytes.fromhex("02000000000a"), bytes.fromhex("02000000000b")
-OUTSIDE = bytes.fromhex("020000000099")
-BROADCAST = b"\xff" * 6
 USAGE = 2
 
 
-def text_of(mac):
-    return ":".join("%02x" % byte for byte in mac)
-
-
-def frame(destination, source, number, length=60):
-    """Of a protocol that nothing knows; no two are equal."""
-    head = destination + source + b"\x88\xb5" + number.to_bytes(4, "big")
-    return head + bytes((number * 7 + i) & 0xff for i in range(max(length, 60) - len(head)))
-
-
-def frames_for(destination, count, source=OUTSIDE):
-    return [frame(destination, source, i, 60 + i * 37 % 1455) for i in range(count)]
-
-
-def lines(frames):
-    return "".join(f.hex() + "\n" for f in frames)
-
-
-class Port(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
-        self.env, self.fabric = own_fabric(self.id().rsplit(".")[-1][:30])
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def write(self, name, data):
-        with open(self.path(name), "wb") as f:
-            f.write(data)
-        return self.path(name)
-
-    def command(self, pcap_option, *words, options=()):
-        return [VERBENA, "run", *LANE_OPTIONS, "--quiet", *options, "--port-pcap", pcap_option,
-                "--", FRAMES, *words]
-
-    def run_frames(self, pcap_option, *words, stdin="", options=()):
-        """Runs the program to its end; what it printed."""
-        process = self.start(pcap_option, *words, options=options)
-        return self.finish(process, stdin)
-
-    def start(self, pcap_option, *words, options=()):
-        process = subprocess.Popen(
-            self.command(pcap_option, *words, options=options), stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env=environment(self.env))
-        self.addCleanup(self.end, process)
-        return process
-
-    @staticmethod
-    def end(process):
-        process.kill()
-        process.wait()
-        for pipe in (process.stdout, process.stderr):
-            pipe.close()
-
-    def finish(self, process, stdin=""):
-        """To its end; what it printed since somebody read that.  communicate() would lose what
-        was read from the pipe and is in a buffer."""
-        def tell():
-            try:
-                process.stdin.write(stdin)
-                process.stdin.close()
-            except BrokenPipeError:
-                pass
-
-        teller = threading.Thread(target=tell)
-        killer = threading.Timer(DEADLINE_S, process.kill)
-        for thread in (teller, killer):
-            thread.start()
-        out, err = process.stdout.read(), process.stderr.read()
-        teller.join()
-        killer.cancel()
-        self.assertEqual((process.wait(), err), (0, ""))
-        return out
+class Port(Framed):
+    OPTION = "--port-pcap"
 
 
 class Played(Port):
@@ -250,9 +171,7 @@ class Recorded(Port):
         receiver = self.start("," + out, "rule", text_of(A), "post", "8", "send", "say", "known",
                               "take", "5")
         hello, said = frame(BROADCAST, A, 1000), frames_for(A, 5, B)
-        receiver.stdin.write(lines([hello]) + "\n")
-        receiver.stdin.flush()
-        self.assertEqual(receiver.stdout.readline(), "known\n")
+        self.tell(receiver, lines([hello]) + "\n", "known")
         away = frame(OUTSIDE, B, 2000)
         self.run_frames("," + out, "send", stdin=lines([*said, away]))
         self.assertEqual(self.finish(receiver), lines(said))
@@ -262,9 +181,7 @@ class Recorded(Port):
         out = self.path("out")
         receiver = self.start("," + self.path("other"), "rule", text_of(A), "post", "8", "send",
                               "say", "known", "take", "1", options=("--node", "1"))
-        receiver.stdin.write(lines([frame(BROADCAST, A, 1)]) + "\n")
-        receiver.stdin.flush()
-        self.assertEqual(receiver.stdout.readline(), "known\n")
+        self.tell(receiver, lines([frame(BROADCAST, A, 1)]) + "\n", "known")
         said = frame(A, B, 2)
         self.run_frames("," + out, "send", stdin=lines([said]), options=("--node", "2"))
         self.assertEqual(self.finish(receiver), lines([said]))
