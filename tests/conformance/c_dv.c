@@ -269,7 +269,7 @@ Test(dv, qps_of_each_kind)
 	}
 }
 
-Test(dv, no_strides_in_receive_queues)
+Test(dv, receive_queues_with_strides)
 {
 	struct ibv_wq_init_attr attr = { .wq_type = IBV_WQT_RQ, .max_wr = 4, .max_sge = 1,
 					 .pd = e.pd, .cq = e.cq[RECV_CQ] };
@@ -283,13 +283,14 @@ Test(dv, no_strides_in_receive_queues)
 		dv.striding_rq_attrs.single_wqe_log_num_of_strides = 9;
 		errno = 0;
 		wq = mlx5dv_create_wq(e.context, &attr, &dv);
-		expect_errno(wq, mask ? EINVAL : 0, (unsigned)mask);
+		expect_errno(wq, mask > MLX5DV_WQ_INIT_ATTR_MASK_STRIDING_RQ ? EINVAL : 0,
+			     (unsigned)mask);
 		if (!wq)
 			continue;
 		cr_assert_eq(mlx5dv_init_obj(&(struct mlx5dv_obj){
 			.rwq = { .in = wq, .out = &raw } }, MLX5DV_OBJ_RWQ), 0);
 		cr_expect_eq(raw.wqe_cnt, 4);
-		cr_expect_eq(raw.stride, 16);
+		cr_expect_eq(raw.stride, mask ? 32 : 16);
 		cr_expect(raw.buf && raw.dbrec);
 		cr_expect_eq(ibv_destroy_wq(wq), 0);
 	}
