@@ -302,29 +302,39 @@ enum wire_sent ether_send(struct engine *e, const struct ib_packet *p)
 
 /* --- from outside --- */
 
-/* Would the queue lose a frame only because it comes too early? */
-static bool is_early(struct engine *e, struct emu_qp *qp)
+/* Would the queue lose a frame, of which it gets @count, only because it comes too early? */
+static bool is_early(struct engine *e, struct emu_qp *qp, uint32_t count)
 {
-	bool has_receive = may_receive(qp) && raw_has_receive(&e->tp, qp);
+	bool has_receives = may_receive(qp) && raw_has_receives(&e->tp, qp, count);
 
 	engine_qp_kick(e, qp);		/* its record may have been broken */
-	if (has_receive)
+	if (has_receives)
 		qp->is_starved = false;
-	return !has_receive && !qp->is_starved && qp->state != QP_ERR;
+	return !has_receives && !qp->is_starved && qp->state != QP_ERR;
 }
 
-/* One that is early, or NULL. */
+/* The queue of this function that the rule will lead to, or NULL. */
+static struct emu_qp *target_queue(struct engine *e, unsigned i, const struct frame *f)
+{
+	uint64_t id = e->ether.target[i];
+	struct landing to = { 0 };
+
+	if (is_own(e, flow_id_member(id)))
+		to = landing_find(e, flow_id_number(id), f);
+	return to.qp && !flow_is_repeat(to.flow) ? to.qp : NULL;
+}
+
+/* One that is early, or NULL.  Several rules may lead to the same. */
 static struct emu_qp *target_early(struct engine *e, const struct frame *f)
 {
-	for (unsigned i = 0; i < e->ether.target_count; i++) {
-		uint64_t id = e->ether.target[i];
-		struct landing to = { 0 };
+	struct emu_qp *qp;
 
-		if (is_own(e, flow_id_member(id)))
-			to = landing_find(e, flow_id_number(id), f);
-		if (to.qp && is_early(e, to.qp))
-			return to.qp;
-	}
+	for (unsigned i = 0; i < e->ether.target_count; i++)
+		if ((qp = target_queue(e, i, f)))
+			qp->frames_due = 0;
+	for (unsigned i = 0; i < e->ether.target_count; i++)
+		if ((qp = target_queue(e, i, f)) && is_early(e, qp, ++qp->frames_due))
+			return qp;
 	return NULL;
 }
 

@@ -483,6 +483,7 @@ struct emu_qp {
 	bool is_established;		/* COMM_EST was raised */
 	bool is_last_wqe_told;		/* QP_LAST_WQE was raised */
 	bool is_starved;		/* a frame from outside waited in vain for a receive */
+	uint32_t frames_due;		/* of the one that comes: copies, as far as was counted */
 	struct emu_obj obj;
 	struct emu_pd *pd;		/* NULL: an XRC target */
 	struct emu_mw *windows;		/* type 2, bound by it; by in_qp */

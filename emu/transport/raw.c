@@ -307,14 +307,14 @@ static bool recv_find(struct tp *tp, struct emu_qp *qp, const struct taken *t)
 	return why == WHY_NONE;
 }
 
-bool raw_has_receive(struct tp *tp, struct emu_qp *qp)
+bool raw_has_receives(struct tp *tp, struct emu_qp *qp, uint32_t count)
 {
 	const struct rc_answers *r = &qp->answers;
 
 	if (qp->srq)
-		return tp_srq_has_receive(tp, qp);
-	return r->rq_consumed != r->rq_produced || tp_recv_doorbell(tp, qp) ||
-	       r->rq_consumed != r->rq_produced;
+		return tp_srq_has_receives(tp, qp, count);
+	return r->rq_produced - r->rq_consumed >= count || tp_recv_doorbell(tp, qp) ||
+	       r->rq_produced - r->rq_consumed >= count;
 }
 
 /* hds_ip_ext of the PRM. */

@@ -15,6 +15,6 @@ void raw_req_sent(struct tp *tp, struct emu_qp *qp, const struct ib_packet *p);
  * without a receive the frame is lost. */
 void raw_take(struct tp *tp, struct emu_qp *qp, const struct tp_arrival *a);
 
-/* Is a receive there for the next frame?  True also if the queue is broken, and ends now. */
-bool raw_has_receive(struct tp *tp, struct emu_qp *qp);
+/* Are @count receives there for frames?  True also if the queue is broken, and ends now. */
+bool raw_has_receives(struct tp *tp, struct emu_qp *qp, uint32_t count);
 #endif

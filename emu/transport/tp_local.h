@@ -70,9 +70,9 @@ static inline uint16_t tp_recv_index(const struct emu_qp *qp)
 	return (uint16_t)(qp->answers.is_holding ? qp->answers.held_index : qp->srq->next);
 }
 
-/* srq.c: raw_has_receive(), tp_recv_fetch() of a shared queue; the WQE held is the QP's no more,
+/* srq.c: raw_has_receives(), tp_recv_fetch() of a shared queue; the WQE held is the QP's no more,
  * its index */
-bool tp_srq_has_receive(struct tp *tp, struct emu_qp *qp);
+bool tp_srq_has_receives(struct tp *tp, struct emu_qp *qp, uint32_t count);
 int tp_srq_fetch(struct tp *tp, struct emu_qp *qp);
 uint32_t tp_srq_give(struct emu_qp *qp);
 

@@ -105,6 +105,29 @@ Test(outside, a_frame_waits_until_each_queue_has_a_receive)
 	cr_expect_eq(r.w->why.made, 0);
 }
 
+/* Two rules of different levels make two copies: for both there is a receive, or for none. */
+Test(outside, a_frame_waits_for_a_receive_for_each_copy)
+{
+	struct rig r = uplinks_new(true, false);
+	struct flow_init sniffer = { .level = STEER_LEVEL_SNIFFER, .continues = true };
+
+	sniffer.qp = r.w->b.qp;
+	frames_from(&outside, station, 2);
+	rule(&r, sniffer);
+	rule(&r, to_station(station, r.w->b.qp));
+	rule(&r, to_station(station, r.w->b.qp));	/* once more makes no third */
+	recvs_post(&r.w->b, 3);
+	settle(&r);
+	expect_frame(&r, &r.w->b, 0, &outside, 0);
+	expect_frame(&r, &r.w->b, 1, &outside, 0);
+	expect_nothing(&r);
+	recvs_post(&r.w->b, 1);
+	step(&r, 1);
+	expect_frame(&r, &r.w->b, 2, &outside, 1);
+	expect_frame(&r, &r.w->b, 3, &outside, 1);
+	cr_expect_eq(r.w->why.made, 0);
+}
+
 /* Looks are what counts, a millisecond apart: a process that was stopped has not looked. */
 Test(outside, a_frame_waits_for_long_but_not_for_ever)
 {

@@ -351,16 +351,21 @@ Test(raw, whether_a_receive_is_there)
 {
 	struct world *w = raw_new();
 
-	cr_expect(!raw_has_receive(&w->tp, w->b.qp));
+	cr_expect(!raw_has_receives(&w->tp, w->b.qp, 1));
 	recv_post(&w->b, 4096, 0, 0);
 	for (unsigned i = 0; i < 3; i++)
-		cr_expect(raw_has_receive(&w->tp, w->b.qp), "asking takes nothing");
+		cr_expect(raw_has_receives(&w->tp, w->b.qp, 1), "asking takes nothing");
+	cr_expect(!raw_has_receives(&w->tp, w->b.qp, 2));
+	recv_post(&w->b, 4096, 0, 4096);
+	cr_expect(raw_has_receives(&w->tp, w->b.qp, 2));
 	data_send(w, 100);
 	pump(w);
-	cr_expect(!raw_has_receive(&w->tp, w->b.qp));
+	data_send(w, 100);
+	pump(w);
+	cr_expect(!raw_has_receives(&w->tp, w->b.qp, 1));
 	cr_expect_eq(w->why.made, 0);
 	w->b.record[0] = htobe32(w->b.posted_recvs + WORLD_RECVS + 1);
-	cr_expect(raw_has_receive(&w->tp, w->b.qp), "nothing is to be waited for");
+	cr_expect(raw_has_receives(&w->tp, w->b.qp, 1), "nothing is to be waited for");
 	cr_expect_eq(w->b.qp->state, QP_ERR);
 	expect_why(w, WHY_RQ_DOORBELL);
 }

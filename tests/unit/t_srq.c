@@ -575,17 +575,22 @@ Test(srq, whether_a_receive_is_there)
 {
 	struct shared s = shared_new();
 
-	cr_expect(!raw_has_receive(&s.w->tp, s.w->b.qp));
+	cr_expect(!raw_has_receives(&s.w->tp, s.w->b.qp, 1));
 	post(&s, 1);
 	for (unsigned i = 0; i < 3; i++)
-		cr_expect(raw_has_receive(&s.w->tp, s.w->b.qp), "asking takes nothing");
+		cr_expect(raw_has_receives(&s.w->tp, s.w->b.qp, 1), "asking takes nothing");
+	cr_expect(!raw_has_receives(&s.w->tp, s.w->b.qp, 2));
+	post(&s, 1);
+	cr_expect(raw_has_receives(&s.w->tp, s.w->b.qp, 2));
+	send_from(&s.w->a, 64);
 	send_from(&s.w->a, 64);
 	pump(s.w);
 	expect_receive(&s, &s.w->b, 0);
-	cr_expect(!raw_has_receive(&s.w->tp, s.w->b.qp));
+	expect_receive(&s, &s.w->b, 1);
+	cr_expect(!raw_has_receives(&s.w->tp, s.w->b.qp, 1));
 	cr_expect_eq(s.w->why.made, 0);
 	post(&s, WQES + 1);
-	cr_expect(raw_has_receive(&s.w->tp, s.w->b.qp), "nothing is to be waited for");
+	cr_expect(raw_has_receives(&s.w->tp, s.w->b.qp, 1), "nothing is to be waited for");
 	cr_expect_eq(s.w->b.qp->state, QP_ERR);
 	expect_why(s.w, WHY_SRQ_DOORBELL);
 }
