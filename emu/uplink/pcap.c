@@ -21,6 +21,7 @@
 
 struct uplink_pcap {
 	struct uplink uplink;
+	pid_t pid;			/* a forked child has another one */
 	void *map;			/* NULL: nothing is played */
 	size_t map_bytes;
 	struct capture capture, after;	/* at the oldest frame; behind it */
@@ -128,10 +129,12 @@ static void pcap_close(struct uplink *u)
 {
 	struct uplink_pcap *p = pcap(u);
 
-	if (p->map)
-		munmap(p->map, p->map_bytes);
 	if (p->record)
 		record_close(p->record);
+	if (p->pid != getpid())
+		return;
+	if (p->map)
+		munmap(p->map, p->map_bytes);
 	free(p);
 }
 
@@ -166,6 +169,7 @@ int uplink_pcap_open(const char *names, struct uplink **out, struct uplink_said 
 	snprintf(said->text, sizeof said->text, "%.400s", names);
 	if (!p)
 		return -ENOMEM;
+	p->pid = getpid();
 	error = names_split(names, p->in, &record);
 	if (error == -EINVAL)
 		snprintf(said->text, sizeof said->text, "no file is named");

@@ -25,6 +25,7 @@ struct record {
 	int fd;				/* may be somebody else's file by now */
 	dev_t dev;
 	ino_t ino;
+	pid_t pid;			/* a forked child has another one */
 	int error;			/* not 0: it is over */
 	char path[];
 };
@@ -187,6 +188,7 @@ int record_open(const char *path, struct record **out, struct uplink_said *said)
 
 	if (!r)
 		return -ENOMEM;
+	r->pid = getpid();
 	memcpy(r->path, path, bytes);
 	error = file_open(r, &what);
 	if (!error) {
@@ -277,5 +279,7 @@ void record_close(struct record *r)
 
 	if (r->fd >= 0 && is_file(r, r->fd, &st))
 		close(r->fd);
-	free(r);
+	r->error = -EBADF;
+	if (r->pid == getpid())
+		free(r);
 }

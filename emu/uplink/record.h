@@ -24,5 +24,6 @@ int record_open(const char *path, struct record **out, struct uplink_said *said)
 /* No allocation.  0, or -errno: that is said once on stderr, and from then on nothing is recorded.
  * Leaves errno alone; no cancellation point. */
 int record_frame(struct record *r, const void *frame, uint32_t bytes);
+/* In a forked child it closes the descriptor; the memory stays, and nothing is recorded. */
 void record_close(struct record *r);
 #endif

@@ -262,6 +262,7 @@ static void tap_close(struct uplink *u)
 	}
 	if (t->fd >= 0 && is_device(t))
 		close(t->fd);
+	atomic_store(&t->is_gone, true);
 	if (!is_ours)
 		return;			/* locks of it may be held for ever */
 	pthread_mutex_destroy(&t->listener_lock);

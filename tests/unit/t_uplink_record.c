@@ -248,6 +248,24 @@ Test(record, a_file_is_begun_once)
 	}
 }
 
+/* The child has the descriptor, and no business with the file. */
+Test(record, a_child)
+{
+	struct record *r = opened();
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		record_close(r);
+		_exit(frame_record(r, 0) ? 0 : 1);
+	}
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_expect_eq(status, 0);
+	cr_assert_eq(frame_record(r, 0), 0);
+	cr_expect_eq(frames_check(), 1);
+	record_close(r);
+}
+
 /* --- what is not ours --- */
 
 static void text_write(const char *name, const char *text)
