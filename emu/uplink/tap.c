@@ -34,6 +34,7 @@
 #define FRAME_BYTES_MIN	60		/* on a wire, without FCS; the kernel does not pad */
 #define BUSY_TRIES	20		/* who died may have it for a moment yet */
 #define BUSY_NAP_NS	10000000
+#define ERROR_NAP_NS	1000000
 
 struct slot {
 	uint32_t bytes;
@@ -145,6 +146,16 @@ static void bring_up(const char *name)
 
 /* --- frames from the host --- */
 
+/* Until there may be a frame.  What is wrong for long must not keep a CPU busy. */
+static void frame_await(const struct uplink_tap *t, int error)
+{
+	const struct timespec nap = { .tv_nsec = ERROR_NAP_NS };
+	struct pollfd wanted = { .fd = t->fd, .events = POLLIN };
+
+	if (error != EAGAIN || poll(&wanted, 1, -1) < 0 || !(wanted.revents & POLLIN))
+		nanosleep(&nap, NULL);
+}
+
 /* 1; 0: try again; -1: never. */
 static int slot_fill(struct uplink_tap *t, struct slot *slot)
 {
@@ -153,14 +164,10 @@ static int slot_fill(struct uplink_tap *t, struct slot *slot)
 	if (!is_usable(t))
 		return -1;
 	got = read(t->fd, slot->frame, sizeof slot->frame);
-	if (got < 0 && errno == EAGAIN) {
-		struct pollfd wanted = { .fd = t->fd, .events = POLLIN };
-
-		poll(&wanted, 1, -1);
+	if (got <= 0) {
+		frame_await(t, got ? errno : 0);	/* EFAULT: one that is too long */
 		return 0;
 	}
-	if (got <= 0)
-		return errno == EBADFD || errno == EBADF ? -1 : 0;	/* EFAULT: too long */
 	slot->bytes = (uint32_t)got;
 	if (slot->bytes < FRAME_BYTES_MIN) {
 		memset(slot->frame + slot->bytes, 0, FRAME_BYTES_MIN - slot->bytes);
