@@ -102,13 +102,18 @@ static const struct { bool requests, answers; } takes[QP_STATE_COUNT] = {
 	[QP_SQE] = { true, false },
 };
 
+bool takes_requests(const struct emu_qp *qp)
+{
+	return takes[qp->state].requests;
+}
+
 static enum why arrival_check(const struct emu_qp *qp, const struct ib_packet *p)
 {
 	const struct transport *t = transport_of(qp);
 
 	if ((p->opcode & IB_TRANSPORT_MASK) != t->bth)
 		return WHY_PACKET_TRANSPORT;
-	if (ib_is_answer(p->opcode) ? !takes[qp->state].answers : !takes[qp->state].requests)
+	if (ib_is_answer(p->opcode) ? !takes[qp->state].answers : !takes_requests(qp))
 		return WHY_PACKET_QP_STATE;
 	if (!ib_pkeys_match(p->pkey, qp->pkey))
 		return WHY_PACKET_PKEY;

@@ -48,6 +48,7 @@ struct ether {
 	struct rules *rules;			/* NULL: no other function */
 	uint32_t node;				/* the host that this one is on */
 	struct steer_table *table[ETHER_NODES_MAX];	/* of other hosts; NULL: no rules */
+	uint32_t node_end;			/* above every host in the table */
 	unsigned target_count;
 	uint64_t target[ETHER_TARGETS_MAX];	/* of the frame being sent; see flow_id() */
 	bool leaves;				/* it may be for somebody who is not of this host */
@@ -184,6 +185,7 @@ void pages_scan(struct engine *e);
 void look_outside(struct engine *e);		/* the clock, and who set the port */
 
 /* engine.c */
+bool takes_requests(const struct emu_qp *qp);	/* by its state */
 bool has_gid(const struct emu_dev *dev, const uint8_t gid[16]);
 bool arrive(struct engine *e, struct emu_qp *qp, const struct ib_packet *p);
 void engine_drive(struct engine *e);		/* lock held: run until quiet or out of budget */

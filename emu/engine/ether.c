@@ -56,6 +56,8 @@ static int table_make(struct engine *e, uint32_t node, struct steer_table **out)
 		return -EINVAL;
 	if (!*table)
 		rc = steer_table_create(table);
+	if (!rc && node != e->ether.node && node >= e->ether.node_end)
+		e->ether.node_end = node + 1;
 	*out = *table;
 	return rc;
 }
@@ -142,7 +144,7 @@ static void targets_find(struct engine *e, const struct frame *f)
 		return;
 	}
 	targets_add(e, e->dev->rules, f);
-	for (uint32_t other = 0; other < ETHER_NODES_MAX; other++)
+	for (uint32_t other = 0; other < e->ether.node_end; other++)
 		targets_add(e, e->ether.table[other], f);
 }
 
@@ -169,12 +171,6 @@ static void frame_why(struct engine *e, const struct frame *f, enum why why, uin
 		dst = dst << 8 | f->at[DST_AT + i];
 	dev_why(e->dev, .why = why, .side = WHY_SIDE_DEVICE, .qpn = qpn, .addr = dst,
 		.bytes = f->bytes);
-}
-
-static bool may_receive(const struct emu_qp *qp)
-{
-	return qp->state == QP_RTR || qp->state == QP_RTS || qp->state == QP_SQD ||
-	       qp->state == QP_SQE;
 }
 
 /* The QP itself, or of one that spreads its frames the queue of this one. */
@@ -242,7 +238,7 @@ static void deliver(struct engine *e, uint32_t number, const struct frame *f,
 	}
 	if (flow_is_repeat(to.flow) || is_blocked_loop(to.flow->qp, from, f))
 		return;
-	if (!may_receive(to.qp)) {
+	if (!takes_requests(to.qp)) {
 		frame_why(e, f, WHY_PACKET_QP_STATE, to.qp->qpn);
 		return;
 	}
@@ -305,7 +301,7 @@ enum wire_sent ether_send(struct engine *e, const struct ib_packet *p)
 /* Would the queue lose a frame, of which it gets @count, only because it comes too early? */
 static bool is_early(struct engine *e, struct emu_qp *qp, uint32_t count)
 {
-	bool has_receives = may_receive(qp) && raw_has_receives(&e->tp, qp, count);
+	bool has_receives = takes_requests(qp) && raw_has_receives(&e->tp, qp, count);
 
 	engine_qp_kick(e, qp);		/* its record may have been broken */
 	if (has_receives)
@@ -368,6 +364,6 @@ void engine_switch_join(struct engine *e, struct rules *rules, uint32_t node)
 
 void ether_end(struct engine *e)
 {
-	for (uint32_t node = 0; node < ETHER_NODES_MAX; node++)
+	for (uint32_t node = 0; node < e->ether.node_end; node++)
 		steer_table_destroy(e->ether.table[node]);
 }

@@ -7,9 +7,6 @@
 #include <string.h>
 #include "emu/obj/flow.h"
 
-/* Of rules that are equal, so many are looked at for one with the same QP. */
-#define EQUAL_MAX	64
-
 int flow_steering_begin(struct emu_dev *dev)
 {
 	int rc = numbers_init(&dev->flows, 1, NULL, NULL);
@@ -28,16 +25,33 @@ void flow_steering_end(struct emu_dev *dev)
 
 #define EQUALS_MAX	64		/* as many are looked at */
 
-/* The oldest rule of this function that is equal, or NULL. */
-static struct emu_flow *equal_find(struct emu_dev *dev, const struct steer_rule *rule)
+/* The oldest rule of this function that is equal to @rule and that @fits says yes to, or NULL. */
+static struct emu_flow *equal_find(struct emu_dev *dev, const struct steer_rule *rule,
+				   bool (*fits)(const struct emu_flow *flow, const void *ctx),
+				   const void *ctx)
 {
 	uint64_t id[EQUALS_MAX];
 	unsigned count = steer_equal(dev->rules, rule, id, EQUALS_MAX);
 
-	for (unsigned i = 0; i < count && i < EQUALS_MAX; i++)
-		if (flow_id_member(id[i]) == dev->flow_board.self)
-			return flow_find(dev, flow_id_number(id[i]));
+	for (unsigned i = 0; i < count && i < EQUALS_MAX; i++) {
+		struct emu_flow *flow = flow_id_member(id[i]) == dev->flow_board.self ?
+			flow_find(dev, flow_id_number(id[i])) : NULL;
+
+		if (flow && fits(flow, ctx))
+			return flow;
+	}
 	return NULL;
+}
+
+static bool is_any(const struct emu_flow *flow, const void *ctx)
+{
+	(void)ctx;
+	return flow;
+}
+
+static bool leads_to(const struct emu_flow *flow, const void *qp)
+{
+	return flow->qp == qp;
 }
 
 static bool drops(const struct emu_flow *flow)
@@ -48,7 +62,7 @@ static bool drops(const struct emu_flow *flow)
 /* To the hardware rules that are equal are one, with one tag, which drops or does not. */
 static int join(struct emu_dev *dev, const struct flow_init *init, struct emu_flow *flow)
 {
-	const struct emu_flow *old = equal_find(dev, &flow->rule);
+	const struct emu_flow *old = equal_find(dev, &flow->rule, is_any, NULL);
 
 	if (!old)
 		return 0;
@@ -186,28 +200,15 @@ struct emu_flow *flow_find(struct emu_dev *dev, uint32_t number)
 }
 
 /* To the hardware equal rules are one, with a list of QPs. */
-static bool repeat_look(struct emu_flow *flow)
-{
-	struct emu_dev *dev = flow->dev;
-	uint64_t id[EQUAL_MAX];
-	unsigned count = steer_equal(dev->rules, &flow->rule, id, EQUAL_MAX);
-
-	for (unsigned i = 0; i < count && i < EQUAL_MAX && id[i] != flow->rule.id; i++) {
-		const struct emu_flow *older = flow_id_member(id[i]) == dev->flow_board.self ?
-			flow_find(dev, flow_id_number(id[i])) : NULL;
-
-		if (older && older->qp == flow->qp)
-			return true;
-	}
-	return false;
-}
-
 bool flow_is_repeat(struct emu_flow *flow)
 {
+	const struct emu_flow *older;
+
 	if (flow->looked_at == flow->dev->rule_changes)
 		return flow->is_repeat;
 	flow->looked_at = flow->dev->rule_changes;
-	flow->is_repeat = repeat_look(flow);
+	older = equal_find(flow->dev, &flow->rule, leads_to, flow->qp);
+	flow->is_repeat = older && older != flow;
 	return flow->is_repeat;
 }
 
