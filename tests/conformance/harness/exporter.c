@@ -307,3 +307,24 @@ void exporter_stop(struct exporter *x)
 	cr_assert_eq(waitpid(x->pid, &status, 0), x->pid);
 	cr_expect_eq(status, 0, "the exporter ended with status 0x%x", status);
 }
+
+void borrowers_open(struct borrowers *p, struct ibv_context *context, struct ibv_pd *pd)
+{
+	struct pair_opts o;
+
+	pair_defaults(&o);
+	o.a.bytes = o.b.bytes = BUFFER_BYTES;
+	p->lender = (struct end){ .context = context, .log = &p->log, .pd = pd, .lends_pd = true };
+	cr_assert_eq(end_open(&p->a, &o.a, &p->lender), 0, "%s", strerror(errno));
+	cr_assert_eq(end_open(&p->b, &o.b, &p->lender), 0, "%s", strerror(errno));
+	end_describe(&p->a, &p->ia);
+	end_describe(&p->b, &p->ib);
+	cr_assert_eq(end_connect(&p->a, &p->ib), 0);
+	cr_assert_eq(end_connect(&p->b, &p->ia), 0);
+}
+
+void borrowers_close(struct borrowers *p)
+{
+	end_close(&p->a);
+	end_close(&p->b);
+}

@@ -9,7 +9,7 @@
 #define CONFORMANCE_EXPORTER_H
 #include <stdint.h>
 #include <sys/types.h>
-#include "end.h"
+#include "pair.h"
 
 enum exporter_op {
 	EXPORTER_OPEN,		/* device, domain, a buffer and its region */
@@ -55,4 +55,14 @@ int exporter_do(struct exporter *x, enum exporter_op op, uint64_t a, uint64_t b,
 int exporter_fd(struct exporter *x);
 void exporter_kill(struct exporter *x);
 void exporter_stop(struct exporter *x);
+
+/* Two QPs on a domain that was imported, connected with each other; buffers as long as its. */
+struct borrowers {
+	struct end lender;		/* only a context and the domain */
+	struct event_log log;
+	struct end a, b;
+	struct end_info ia, ib;
+};
+void borrowers_open(struct borrowers *p, struct ibv_context *context, struct ibv_pd *pd);
+void borrowers_close(struct borrowers *p);
 #endif
