@@ -255,9 +255,11 @@ void ether_arrive(struct engine *e, const struct ib_packet *p)
 		deliver(e, p->extra.flow_number, &f, &(struct origin){ 0 });
 }
 
-/* A packet for each rule: frames that match several are few. */
-static void hand_out(struct engine *e, const struct ib_packet *p, const struct frame *f)
+/* A packet for each rule: frames that match several are few.  Checksums are for receivers here;
+ * other processes look themselves. */
+static void hand_out(struct engine *e, const struct ib_packet *p, struct frame *f)
 {
+	bool is_checked = false;
 	const struct origin from = {
 		.qp = p->src_qpn ? qp_find(e->dev, p->src_qpn) : NULL, .is_host = !p->src_qpn,
 	};
@@ -267,6 +269,9 @@ static void hand_out(struct engine *e, const struct ib_packet *p, const struct f
 		uint64_t id = e->ether.target[i];
 
 		if (is_own(e, flow_id_member(id))) {
+			if (!is_checked)
+				frame_check_l4(f);
+			is_checked = true;
 			deliver(e, flow_id_number(id), f, &from);
 			continue;
 		}
@@ -281,7 +286,7 @@ enum wire_sent ether_send(struct engine *e, const struct ib_packet *p)
 	struct frame f;
 	bool has_left;
 
-	if (!frame_read(&f, p->span->iov_base, p->payload_bytes, true))
+	if (!frame_read(&f, p->span->iov_base, p->payload_bytes, false))
 		return WIRE_SENT;
 	rules_catch_up(e);
 	targets_find(e, &f);

@@ -11,7 +11,6 @@
 struct reader {
 	const uint8_t *at;
 	uint32_t end;			/* of what the headers so far promise; fits 16 bits */
-	bool wants_checks;
 	bool is_cut;			/* a packet is said to be longer than what is there */
 };
 
@@ -55,7 +54,6 @@ static void tcp_read(struct reader *r, struct frame_layer *l, uint32_t at)
 		return;
 	l->payload = (uint16_t)(at + bytes);
 	l->l4_end = l4_end(r);
-	l->l4_ok = r->wants_checks && l->l4_end && sum_l4(r->at, l) == 0xffff;
 }
 
 static void udp_read(struct reader *r, struct frame_layer *l, uint32_t at)
@@ -73,8 +71,6 @@ static void udp_read(struct reader *r, struct frame_layer *l, uint32_t at)
 	l->payload = (uint16_t)(at + UDP_BYTES);
 	r->end = at + bytes;
 	l->l4_end = l4_end(r);
-	l->l4_ok = r->wants_checks && l->l4_end &&
-		   (!load16(udp + UDP_CHECKSUM) || sum_l4(r->at, l) == 0xffff);
 }
 
 /* What is behind the IP headers. */
@@ -301,9 +297,24 @@ static void tunnel_read(struct frame *f, struct reader *r)
 		gre_read(f, r, l->payload);
 }
 
+static bool l4_check(const uint8_t *frame, const struct frame_layer *l)
+{
+	if (!l->l4_end)
+		return false;
+	if (l->l4_type == FRAME_UDP && !load16(frame + l->l4 + UDP_CHECKSUM))
+		return true;
+	return sum_l4(frame, l) == 0xffff;
+}
+
+void frame_check_l4(struct frame *f)
+{
+	f->outer.l4_ok = l4_check(f->at, &f->outer);
+	f->inner.l4_ok = l4_check(f->at, &f->inner);
+}
+
 bool frame_read(struct frame *f, const uint8_t *bytes, uint32_t count, bool wants_checks)
 {
-	struct reader r = { bytes, count, wants_checks, false };
+	struct reader r = { bytes, count, false };
 
 	*f = (struct frame){ .at = bytes, .bytes = count };
 	if (count < FRAME_HEADER_BYTES)
@@ -314,5 +325,7 @@ bool frame_read(struct frame *f, const uint8_t *bytes, uint32_t count, bool want
 	vlan_read(f);
 	l3_read(&r, &f->outer);
 	tunnel_read(f, &r);
+	if (wants_checks)
+		frame_check_l4(f);
 	return true;
 }

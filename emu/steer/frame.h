@@ -48,6 +48,9 @@ struct frame {
 /* False: too short to be a frame.  Checksums of L4 are computed only if @wants_checks. */
 bool frame_read(struct frame *f, const uint8_t *bytes, uint32_t count, bool wants_checks);
 
+/* The checksums of L4, of a frame that was read without. */
+void frame_check_l4(struct frame *f);
+
 /* What the frame says, for rules that look at these blocks (bits by enum steer_block); the other
  * blocks of @key are not touched. */
 void frame_key(const struct frame *f, unsigned blocks, union steer_key *key);
