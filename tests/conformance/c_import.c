@@ -37,6 +37,17 @@ static void rig_close(struct rig *r)
 	pair_close(&r->p);
 }
 
+/* A region of the first context, and what the other one sees of it. */
+static struct ibv_mr *region_import(struct rig *r, struct ibv_mr **seen_out)
+{
+	struct ibv_mr *mr = ibv_reg_mr(r->p.a.pd, r->p.a.buf, PAGE, ACCESS_ALL);
+
+	cr_assert_not_null(mr, "%s", strerror(errno));
+	*seen_out = ibv_import_mr(r->pd, mr->handle);
+	cr_assert_not_null(*seen_out, "%s", strerror(errno));
+	return mr;
+}
+
 Test(import, a_context_is_another_one_of_the_same_device)
 {
 	struct ibv_device_attr a, b;
@@ -78,10 +89,7 @@ Test(import, a_region_has_its_keys_and_no_address)
 	struct rig r;
 
 	rig_open(&r);
-	mr = ibv_reg_mr(r.p.a.pd, r.p.a.buf, PAGE, ACCESS_ALL);
-	cr_assert_not_null(mr, "%s", strerror(errno));
-	seen = ibv_import_mr(r.pd, mr->handle);
-	cr_assert_not_null(seen, "%s", strerror(errno));
+	mr = region_import(&r, &seen);
 	cr_expect_eq(seen->lkey, mr->lkey);
 	cr_expect_eq(seen->rkey, mr->rkey);
 	cr_expect_eq(seen->length, PAGE);
@@ -100,10 +108,7 @@ Test(import, what_was_imported_stays_when_the_import_goes)
 	struct rig r;
 
 	rig_open(&r);
-	mr = ibv_reg_mr(r.p.a.pd, r.p.a.buf, PAGE, ACCESS_ALL);
-	cr_assert_not_null(mr, "%s", strerror(errno));
-	seen = ibv_import_mr(r.pd, mr->handle);
-	cr_assert_not_null(seen);
+	mr = region_import(&r, &seen);
 	ibv_unimport_mr(seen);
 	w = pair_work(&r.p, IBV_WR_RDMA_WRITE, 64);
 	w.sge[0].lkey = mr->lkey;
@@ -119,10 +124,7 @@ Test(import, an_imported_region_is_not_changed_from_here)
 	struct rig r;
 
 	rig_open(&r);
-	mr = ibv_reg_mr(r.p.a.pd, r.p.a.buf, PAGE, ACCESS_ALL);
-	cr_assert_not_null(mr, "%s", strerror(errno));
-	seen = ibv_import_mr(r.pd, mr->handle);
-	cr_assert_not_null(seen);
+	mr = region_import(&r, &seen);
 	cr_expect_eq(ibv_rereg_mr(seen, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
 				  IBV_ACCESS_LOCAL_WRITE), IBV_REREG_MR_ERR_INPUT);
 	cr_expect_eq(errno, EINVAL);
@@ -155,10 +157,7 @@ Test(import, a_region_lives_until_its_last_reference_is_gone)
 	struct rig r;
 
 	rig_open(&r);
-	mr = ibv_reg_mr(r.p.a.pd, r.p.a.buf, PAGE, ACCESS_ALL);
-	cr_assert_not_null(mr, "%s", strerror(errno));
-	seen = ibv_import_mr(r.pd, mr->handle);
-	cr_assert_not_null(seen, "%s", strerror(errno));
+	mr = region_import(&r, &seen);
 	w = pair_work(&r.p, IBV_WR_RDMA_WRITE, 64);
 	w.sge[0].lkey = mr->lkey;
 	cr_expect_eq(ibv_dereg_mr(mr), 0);

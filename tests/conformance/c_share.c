@@ -541,7 +541,8 @@ Test(share, windows_queues_and_address_handles_are_made_on_it)
 	cr_assert_not_null(mw, "%s", strerror(errno));
 	mr = ibv_reg_mr(r.pd, r.q.b.buf, r.q.ib.bytes, ACCESS_ALL | IBV_ACCESS_MW_BIND);
 	cr_assert_not_null(mr, "%s", strerror(errno));
-	bind.bind_info = (struct ibv_mw_bind_info){ mr, r.q.ib.addr, PART, IBV_ACCESS_REMOTE_WRITE };
+	bind.bind_info = (struct ibv_mw_bind_info){ mr, r.q.ib.addr, PART,
+						    IBV_ACCESS_REMOTE_WRITE };
 	cr_assert_eq(ibv_bind_mw(r.q.b.qp, mw, &bind), 0);
 	end_await(&r.q.b, SEND_CQ, &d);
 	check_ok("bind", &d, 5, IBV_WC_BIND_MW);
