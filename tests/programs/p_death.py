@@ -10,7 +10,6 @@ only be about somebody who was killed or stopped.  All data is verified by the p
 
 N is 30 unless told; some three a second.
 """
-import argparse
 import os
 import signal
 import sys
@@ -20,7 +19,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "harness"))
 from built import AUDIT, TRAFFIC, fabric_audit
 from mesh import RETRIES_EXCEEDED, Mesh
-from programs import need
+from programs import main, need, take_numbers
 
 need(TRAFFIC, AUDIT)
 
@@ -169,9 +168,5 @@ class StoppedShortly(InMesh):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("--kills", type=int, default=KILLS)
-    parser.add_argument("--seed", type=int, default=SEED)
-    known, rest = parser.parse_known_args()
-    KILLS, SEED = known.kills, known.seed
-    unittest.main(argv=sys.argv[:1] + rest, verbosity=2)
+    KILLS, SEED = take_numbers(kills=KILLS, seed=SEED)
+    main()

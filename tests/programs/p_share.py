@@ -10,7 +10,6 @@ traffic/sharing.c.
 
 N is 80 unless told, each step of both sides once; some ten a second.
 """
-import argparse
 import os
 import sys
 import time
@@ -18,7 +17,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "harness"))
 from built import AUDIT, SHARING, clean_up, fabric_audit, own_fabric
-from programs import DEADLINE_S, need, run, verbena
+from programs import DEADLINE_S, main, need, run, take_numbers, verbena
 
 need(SHARING, AUDIT)
 
@@ -51,9 +50,5 @@ class Sharing(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("--kills", type=int, default=KILLS)
-    parser.add_argument("--seed", type=int, default=SEED)
-    known, rest = parser.parse_known_args()
-    KILLS, SEED = known.kills, known.seed
-    unittest.main(argv=sys.argv[:1] + rest, verbosity=2)
+    KILLS, SEED = take_numbers(kills=KILLS, seed=SEED)
+    main()

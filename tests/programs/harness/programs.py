@@ -4,6 +4,7 @@
 Used by the tests of this directory.  Ends only processes that it started.  Nothing sleeps
 for a fixed time: a server is ready when its port listens.
 """
+import argparse
 import os
 import re
 import shutil
@@ -129,6 +130,16 @@ def need(*programs):
     if missing:
         print("skipped: not installed:", *missing)
         sys.exit(SKIPPED)
+
+
+def take_numbers(**defaults):
+    """Options like --kills N of the command line, which is rid of them."""
+    parser = argparse.ArgumentParser(add_help=False)
+    for name, default in defaults.items():
+        parser.add_argument("--" + name, type=int, default=default)
+    known, rest = parser.parse_known_args()
+    sys.argv[1:] = rest
+    return [getattr(known, name) for name in defaults]
 
 
 def main():
