@@ -30,6 +30,7 @@ USAGE = 2
 
 
 def skip(why):
+    """For what the kernel may refuse to this process; nothing of ours ends here."""
     print("skipped:", why)
     sys.exit(SKIPPED)
 

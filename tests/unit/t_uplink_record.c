@@ -440,7 +440,8 @@ static int fill(struct record *r)
 	return three(r);
 }
 
-/* What was written of the last block is taken back. */
+/* What was written of the last block is taken back.  Skipped where nothing can be mounted, as for
+ * other users than root: no other file system may be filled. */
 Test(record, a_full_file_system)
 {
 	struct record *r;
