@@ -36,7 +36,7 @@ def command(tool, side, options):
 
 def start_server(tool, options):
     """It, and what it printed up to the head of its table."""
-    line = ["stdbuf", "-oL", *verbena(*command(tool, "server", options))]
+    line = verbena("stdbuf", "-oL", *command(tool, "server", options))
     server = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               start_new_session=True)
     said = ""
