@@ -214,17 +214,25 @@ static enum why entry_check(const struct key_entry *entry, const struct key_use 
 	return WHY_NONE;
 }
 
+/* What a use of a window that leads to @at is of the region under it. */
+static struct key_use parent_use(const struct key_entry *window, const struct key_use *use,
+				 uint64_t at)
+{
+	bool writes = use->access & (KEY_REMOTE_WRITE | KEY_REMOTE_ATOMIC);
+
+	return (struct key_use){
+		.key = window->parent, .pdn = use->pdn, .qpn = KEY_QPN_LOCAL,
+		.access = writes ? KEY_LOCAL_WRITE : KEY_LOCAL_READ,
+		.addr = at, .bytes = use->bytes,
+	};
+}
+
 /* The region under a window may have been changed or be gone since the window was bound.  Another
  * window is no region. */
 static enum why parent_check(key_find_fn *find, const void *ctx, const struct key_entry *window,
 			     const struct key_use *use, uint64_t *at)
 {
-	bool writes = use->access & (KEY_REMOTE_WRITE | KEY_REMOTE_ATOMIC);
-	const struct key_use inner = {
-		.key = window->parent, .pdn = use->pdn, .qpn = KEY_QPN_LOCAL,
-		.access = writes ? KEY_LOCAL_WRITE : KEY_LOCAL_READ,
-		.addr = *at, .bytes = use->bytes,
-	};
+	const struct key_use inner = parent_use(window, use, *at);
 	struct key_entry room;
 
 	return entry_check(find(ctx, KEY_INDEX(inner.key), &room), &inner, at) == WHY_NONE ?
@@ -271,13 +279,42 @@ static const struct key_entry *find_own(const void *ctx, uint32_t index, struct 
 	return entry_find(ctx, index);
 }
 
+enum why key_own_check(const struct key_table *table, const struct key_use *use,
+		       struct iovec *out)
+{
+	return find_check(find_own, table, use, out);
+}
+
+enum why key_far_check(const struct key_table *table, const struct key_use *use,
+		       struct iovec *out)
+{
+	return table->far ? table->far(table->far_ctx, use, out) : WHY_KEY_UNKNOWN;
+}
+
+/* A window of ours may be bound to a region of another function. */
+static enum why far_parent_check(const struct key_table *table, const struct key_use *use,
+				 struct iovec *out)
+{
+	const struct key_entry *window = entry_find(table, KEY_INDEX(use->key));
+	struct key_use inner;
+	uint64_t at;
+
+	if (entry_check(window, use, &at) != WHY_NONE)
+		return WHY_WINDOW_REGION;	/* it is being changed */
+	inner = parent_use(window, use, at);
+	return !entry_find(table, KEY_INDEX(inner.key)) &&
+	       key_far_check(table, &inner, out) == WHY_NONE ? WHY_NONE : WHY_WINDOW_REGION;
+}
+
 enum why key_use_check(const struct key_table *table, const struct key_use *use,
 		       struct iovec *out)
 {
 	enum why why = find_check(find_own, table, use, out);
 
-	if (__builtin_expect(why == WHY_KEY_UNKNOWN && table->far, 0))
-		return table->far(table->far_ctx, use, out);
+	if (__builtin_expect(why == WHY_KEY_UNKNOWN, 0))
+		return key_far_check(table, use, out);
+	if (__builtin_expect(why == WHY_WINDOW_REGION, 0))
+		return far_parent_check(table, use, out);
 	return why;
 }
 

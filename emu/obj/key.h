@@ -106,7 +106,14 @@ struct key_use {
 enum why key_use_check(const struct key_table *table, const struct key_use *use,
 		       struct iovec *out);
 
-/* The same of a requester's own access. */
+/* The same of a key that is not here. */
+enum why key_far_check(const struct key_table *table, const struct key_use *use,
+		       struct iovec *out);
+/* The same, and only of keys that are here. */
+enum why key_own_check(const struct key_table *table, const struct key_use *use,
+		       struct iovec *out);
+
+/* As key_use_check() of a requester's own access. */
 enum why key_check(const struct key_table *table, uint32_t key, uint32_t pdn, uint32_t access,
 		   uint64_t addr, uint64_t bytes, struct iovec *out);
 

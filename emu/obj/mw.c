@@ -76,12 +76,13 @@ static void window_bind(struct emu_dev *dev, struct emu_mw *mw, struct emu_qp *q
 	const struct hw_umr *umr = &work->umr;
 	struct key_entry entry = {
 		.kind = KEY_WINDOW, .tag = umr->tag, .access = umr->access & WINDOW_RIGHTS,
-		.pdn = mw->pd->pdn, .qpn = qp ? qp->qpn : KEY_QPN_ANY, .parent = region->key,
+		.pdn = mw->pd->pdn, .qpn = qp ? qp->qpn : KEY_QPN_ANY, .parent = work->sge[0].lkey,
 		.start = umr->start, .bytes = umr->bytes, .memory = work->sge[0].addr,
 	};
 
 	window_free(dev, mw);
-	list_enter(&region->windows, mw, link_in_region);
+	if (region)
+		list_enter(&region->windows, mw, link_in_region);
 	if (qp)
 		list_enter(&qp->windows, mw, link_in_qp);
 	mw->qp = qp;
@@ -142,6 +143,26 @@ static enum why region_check(const struct emu_mr *mr, const struct emu_qp *qp,
 	return is_inside(mr, piece->addr, piece->bytes) ? WHY_NONE : WHY_KEY_RANGE;
 }
 
+/* The same of a region of another function, which knows nothing of its windows. */
+static enum why far_region_check(const struct emu_dev *dev, const struct emu_qp *qp,
+				 const struct hw_work *work)
+{
+	const struct hw_sge *piece = &work->sge[0];
+	struct key_use use = {
+		piece->lkey, qp->pdn, KEY_QPN_LOCAL, KEY_MW_BIND, piece->addr, piece->bytes,
+	};
+	struct iovec memory;
+	enum why why = key_far_check(&dev->keys, &use, &memory);
+
+	if (why != WHY_NONE)
+		return why == WHY_KEY_RIGHTS ? WHY_REGION_NO_BIND : why;
+	use.access = KEY_ZERO_BASED;
+	if (key_far_check(&dev->keys, &use, &memory) == WHY_NONE)
+		return WHY_REGION_ZERO_BASED;
+	use.access = work->umr.access & WINDOW_WRITES ? KEY_LOCAL_WRITE : KEY_LOCAL_READ;
+	return key_far_check(&dev->keys, &use, &memory);
+}
+
 static enum why bind(struct emu_dev *dev, struct emu_mw *mw, struct emu_qp *qp,
 		     const struct hw_work *work)
 {
@@ -153,6 +174,8 @@ static enum why bind(struct emu_dev *dev, struct emu_mw *mw, struct emu_qp *qp,
 	region = owner_find(dev, work->sge[0].lkey, OBJ_MR, &why);
 	if (region)
 		why = region_check(region, qp, work);
+	else if (why == WHY_KEY_UNKNOWN)
+		why = far_region_check(dev, qp, work);
 	if (why == WHY_NONE)
 		window_bind(dev, mw, mw->type == MW_TYPE_2 ? qp : NULL, region, work);
 	return why;

@@ -375,8 +375,10 @@ Test(share, memory_that_the_exporter_unmapped_is_a_protection_error)
 	struct work w;
 
 	rig_open(&r);
-	cr_expect_eq(exporter_do(&r.x, EXPORTER_UNMAP, 0, PART, 0), 0);
 	w = from_exporter(&r, IBV_WR_RDMA_WRITE, 100);
+	/* What the device maps in the owner's process at first use must not fill the hole. */
+	do_ok(&r, &w, IBV_WC_RDMA_WRITE);
+	cr_expect_eq(exporter_do(&r.x, EXPORTER_UNMAP, 0, PART, 0), 0);
 	do_fail(&r, &w, IBV_WC_LOC_PROT_ERR);
 	rig_close(&r);
 }
@@ -563,6 +565,86 @@ Test(share, windows_queues_and_address_handles_are_made_on_it)
 }
 
 /* What an importer made has a handle that another process can import in turn. */
+/* Type 2, of b's QP, to the first PART bytes of the exporter's region. */
+static struct ibv_mw *window_open(struct rig *r, enum ibv_wc_status wanted)
+{
+	struct ibv_mw *mw = ibv_alloc_mw(r->pd, IBV_MW_TYPE_2);
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = 6, .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED,
+	};
+	struct done d;
+
+	cr_assert_not_null(mw, "%s", strerror(errno));
+	mw->rkey = ibv_inc_rkey(mw->rkey);
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = mw->rkey;
+	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){
+		r->mr, r->x.told.addr, PART, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+	};
+	cr_assert_eq(ibv_post_send(r->q.b.qp, &wr, &bad), 0);
+	end_await(&r->q.b, SEND_CQ, &d);
+	cr_assert(d.found);
+	cr_expect_eq(d.wc.status, wanted, "%s", ibv_wc_status_str(d.wc.status));
+	return mw;
+}
+
+Test(share, windows_are_bound_to_it)
+{
+	struct ibv_mw_bind bind = { .wr_id = 5 };
+	struct ibv_mw *mw, *type_1;
+	struct work w;
+	struct rig r;
+
+	rig_open(&r);
+	mw = window_open(&r, IBV_WC_SUCCESS);
+	pattern_fill(r.q.a.buf, 200, 8);
+	w = to_exporter(&r, IBV_WR_RDMA_WRITE, 200);
+	w.rkey = mw->rkey;
+	w.remote_addr += PART - 200;
+	do_ok(&r, &w, IBV_WC_RDMA_WRITE);
+	cr_expect_eq(exporter_do(&r.x, EXPORTER_DIFFERS, PART - 200, 200, 8), -1);
+	exporter_do(&r.x, EXPORTER_FILL, 0, 100, 9);
+	w = to_exporter(&r, IBV_WR_RDMA_READ, 100);
+	w.rkey = mw->rkey;
+	do_ok(&r, &w, IBV_WC_RDMA_READ);
+	cr_expect_eq(pattern_differs(r.q.a.buf, 100, 9), -1);
+	/* libmlx5 lets this call have regions of its own making only. */
+	type_1 = ibv_alloc_mw(r.pd, IBV_MW_TYPE_1);
+	bind.bind_info = (struct ibv_mw_bind_info){ r.mr, r.x.told.addr, PART, 0 };
+	cr_expect_eq(ibv_bind_mw(r.q.b.qp, type_1, &bind), ENOTSUP);
+	cr_expect_eq(ibv_dealloc_mw(type_1), 0);
+	w.remote_addr += PART - 99;
+	do_fail(&r, &w, IBV_WC_REM_ACCESS_ERR);
+	cr_expect_eq(ibv_dealloc_mw(mw), 0);
+	rig_close(&r);
+}
+
+Test(share, a_window_needs_the_region_s_leave)
+{
+	struct rig r;
+
+	rig_open(&r);
+	cr_assert_eq(exporter_do(&r.x, EXPORTER_REREG, ACCESS_ALL, 0, 0), 0);
+	cr_expect_eq(ibv_dealloc_mw(window_open(&r, IBV_WC_MW_BIND_ERR)), 0);
+	rig_close(&r);
+}
+
+Test(share, a_window_to_a_region_of_the_dead_opens_nothing)
+{
+	struct ibv_mw *mw;
+	struct work w;
+	struct rig r;
+
+	rig_open(&r);
+	mw = window_open(&r, IBV_WC_SUCCESS);
+	exporter_kill(&r.x);
+	w = to_exporter(&r, IBV_WR_RDMA_READ, 100);
+	w.rkey = mw->rkey;
+	do_fail(&r, &w, IBV_WC_REM_ACCESS_ERR);
+	cr_expect_eq(ibv_dealloc_mw(mw), 0);
+	rig_close(&r);
+}
+
 Test(share, what_an_importer_made_can_be_imported_from_it)
 {
 	struct exporter_message take = { .op = EXPORTER_TAKE };
