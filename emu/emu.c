@@ -225,7 +225,9 @@ static void segment_begin(struct emu_function *f)
 		[SHARE_ABROAD] = sizeof(union abroad_entry),
 	};
 
-	if (self_env_says("VERBENA_ONE_SIDED", "ring") || share_create(f->fabric, bytes, &f->share))
+	bool is_closed = self_env_says("VERBENA_ONE_SIDED", "ring");
+
+	if (share_create(f->fabric, bytes, is_closed, &f->share))
 		return;
 	f->dev.home = (struct home){
 		.take = home_of_take, .give = home_of_give, .quiesce = home_of_quiesce,
@@ -233,7 +235,8 @@ static void segment_begin(struct emu_function *f)
 		.ctx = f->share,
 	};
 	f->dev.keys.home = f->dev.home;
-	open_to_peers();
+	if (!is_closed)
+		open_to_peers();
 }
 
 static int numbers_begin(struct emu_function *f)

@@ -5,7 +5,8 @@
  * A key that the own table has not got is looked for in the segment of the function that the number
  * belongs to, and judged by the same rules.  What comes out is no memory of ours: the address leads
  * to a note of what was asked for, and when the bytes are moved it is asked again, announced to the
- * owner, so that nothing is touched after the owner has taken the key back.
+ * owner, so that nothing is touched after the owner has taken the key back.  Where the kernel lets
+ * us not move them, the owner's engine does (errand.c) and is who asks again.
  */
 #include <errno.h>
 #include <sched.h>
@@ -50,6 +51,8 @@ static enum why far_enter(struct engine *e, const struct key_use *use, struct sh
 	*out = share_peer_of_key(e->share, KEY_INDEX(use->key), &has_owner);
 	if (!*out)
 		return has_owner ? WHY_KEY_OWNER_CLOSED : WHY_KEY_UNKNOWN;
+	if (share_peer_is_beyond(*out))
+		return WHY_KEY_OWNER_STOPPED;
 	return share_begin(*out) ? WHY_NONE : WHY_KEY_OWNER_GONE;
 }
 
@@ -87,84 +90,96 @@ static enum why far_check(void *ctx, const struct key_use *use, struct iovec *ou
 
 /* --- moving --- */
 
-/* In: share_end(@peer) follows. */
-static int far_open(uint64_t addr, size_t bytes, struct share_peer **peer, uint64_t *at)
+/* What a far address means, and who owns it. */
+struct far {
+	struct engine *e;
+	struct share_peer *peer;
+	struct key_use use;
+	uint64_t at;
+};
+
+/* In: share_end(far->peer) follows. */
+static int far_open(uint64_t addr, size_t bytes, struct far *far)
 {
 	const struct note *note = &notes[addr >> MEM_FAR_BITS & (NOTES - 1)];
-	struct key_use use = note->use;
 	struct iovec memory;
 
-	*at = addr & ((UINT64_C(1) << MEM_FAR_BITS) - 1);
-	use.addr += *at - note->at;
-	use.bytes = bytes;
-	if (!note->e || far_ask(note->e, &use, &memory, peer) != WHY_NONE)
+	*far = (struct far){ .e = note->e, .use = note->use };
+	far->at = addr & ((UINT64_C(1) << MEM_FAR_BITS) - 1);
+	far->use.addr += far->at - note->at;
+	far->use.bytes = bytes;
+	if (!far->e || far_ask(far->e, &far->use, &memory, &far->peer) != WHY_NONE)
 		return -EFAULT;
-	if ((uintptr_t)memory.iov_base == *at)
+	if ((uintptr_t)memory.iov_base == far->at)
 		return 0;
-	share_end(*peer);		/* registered elsewhere meanwhile */
+	share_end(far->peer);		/* registered elsewhere meanwhile */
 	return -EFAULT;
 }
 
 static int far_read(uint64_t addr, void *to, size_t bytes)
 {
 	const struct iovec here = { to, bytes };
-	struct share_peer *peer;
-	uint64_t at;
-	int rc = far_open(addr, bytes, &peer, &at);
+	struct far far;
+	int rc = far_open(addr, bytes, &far);
 
 	if (rc)
 		return rc;
-	rc = share_memory_read(peer, &here, 1, at, bytes);
-	share_end(peer);
+	rc = share_memory_read(far.peer, &here, 1, far.at, bytes);
+	share_end(far.peer);
+	if (rc == -EPERM)
+		rc = errand_read(far.e, far.peer, &far.use, far.at, to);
 	return rc ? -EFAULT : 0;
 }
 
 static int far_write(uint64_t addr, const void *from, size_t bytes)
 {
 	const struct iovec here = { (void *)(uintptr_t)from, bytes };
-	struct share_peer *peer;
-	uint64_t at;
-	int rc = far_open(addr, bytes, &peer, &at);
+	struct far far;
+	int rc = far_open(addr, bytes, &far);
 
 	if (rc)
 		return rc;
-	rc = share_memory_write(peer, at, &here, 1, bytes);
-	share_end(peer);
+	rc = share_memory_write(far.peer, far.at, &here, 1, bytes);
+	share_end(far.peer);
+	if (rc == -EPERM)
+		rc = errand_write(far.e, far.peer, &far.use, far.at, from);
 	return rc ? -EFAULT : 0;
 }
 
 /* Two system calls, under the lock that the owner's own atomics take. */
-static int swap_locked(struct share_peer *peer, uint64_t at, unsigned bytes, uint64_t compare,
-		       uint64_t swap, uint64_t *old)
+static int swap_locked(const struct far *far, const uint64_t compare_swap[2], uint64_t *old)
 {
-	struct iovec there = { old, bytes }, here = { &swap, bytes };
+	struct iovec there = { old, far->use.bytes };
+	struct iovec here = { (void *)(uintptr_t)&compare_swap[1], far->use.bytes };
 	int rc;
 
 	*old = 0;
-	rc = share_memory_read(peer, &there, 1, at, bytes);
-	if (!rc && *old == compare)
-		rc = share_peer_atomics_held(peer) ?
-		     share_memory_write(peer, at, &here, 1, bytes) : -EAGAIN;
+	rc = share_memory_read(far->peer, &there, 1, far->at, far->use.bytes);
+	if (!rc && *old == compare_swap[0])
+		rc = share_peer_atomics_held(far->peer) ?
+		     share_memory_write(far->peer, far->at, &here, 1, far->use.bytes) : -EAGAIN;
 	return rc;
 }
 
 static int far_compare_swap(uint64_t addr, unsigned bytes, uint64_t compare, uint64_t swap,
 			    uint64_t *old_out)
 {
-	struct share_peer *peer;
-	uint64_t at;
-	int rc = far_open(addr, bytes, &peer, &at);
+	const uint64_t compare_swap[2] = { compare, swap };
+	struct far far;
+	int rc = far_open(addr, bytes, &far);
 
 	if (rc)
 		return rc;
 	rc = -EAGAIN;
 	for (int i = 0; i < LOCK_TRIES && rc == -EAGAIN; i++) {
-		if (!share_peer_atomics_lock(peer))
+		if (!share_peer_atomics_lock(far.peer))
 			continue;
-		rc = swap_locked(peer, at, bytes, compare, swap, old_out);
-		share_peer_atomics_unlock(peer);
+		rc = swap_locked(&far, compare_swap, old_out);
+		share_peer_atomics_unlock(far.peer);
 	}
-	share_end(peer);
+	share_end(far.peer);
+	if (rc == -EPERM)
+		rc = errand_swap(far.e, far.peer, &far.use, far.at, compare_swap, old_out);
 	return rc ? -EFAULT : 0;
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "emu/engine/engine_local.h"
+#include "emu/share/share.h"
 
 /* Shares of one step. */
 enum {
@@ -192,7 +193,7 @@ static enum wire_sent send(struct engine *e, struct emu_qp *peer, const struct i
 static bool is_direct(const struct engine *e, const struct emu_qp *qp, const struct emu_qp *peer,
 		      uint32_t work)
 {
-	return !peer && e->share && work == QP_WORK_REQUEST && transport_of(qp)->is_direct &&
+	return !peer && e->is_direct && work == QP_WORK_REQUEST && transport_of(qp)->is_direct &&
 	       !e->dev->port.is_down;
 }
 
@@ -348,6 +349,7 @@ bool engine_run(struct engine *e)
 
 	doorbells_take(e);
 	take_arrivals(e);
+	errands_take(e);
 	if (e->uplinks.takes)
 		uplinks_take(e);
 	unblock(e);
@@ -402,6 +404,7 @@ int engine_create(struct emu_dev *dev, struct wire *wire, struct share *share,
 	e->dev = dev;
 	e->wire = wire;
 	e->share = share;
+	e->is_direct = share && share_is_open(share);
 	e->tp.dev = dev;
 	e->tp.ops = &engine_tp_ops;
 	list_init(&e->ready);

@@ -74,7 +74,8 @@ struct uplinks {
 struct engine {
 	struct emu_dev *dev;
 	struct wire *wire;
-	struct share *share;			/* NULL: peers get packets only */
+	struct share *share;			/* NULL: others know nothing of us */
+	bool is_direct;				/* we may move the memory of others */
 	struct tp tp;
 	struct ether ether;
 	struct uplinks uplinks;
@@ -141,6 +142,16 @@ void records_scan(struct engine *e);	/* of every QP: finds whatever nobody told 
 bool direct_execute(struct engine *e, struct emu_qp *qp, const struct ib_packet *p);
 /* A copy of a valid key's entry.  0 or -ENOENT */
 int direct_key_read(struct share_peer *peer, uint32_t index, struct key_entry *out);
+
+/* errand.c: what others ask us to do in our memory, and we them.  0 or -EFAULT.  @at: where the use
+ * leads in the owner's memory, as far as we know. */
+void errands_take(struct engine *e);
+int errand_read(struct engine *e, struct share_peer *peer, const struct key_use *use, uint64_t at,
+		void *to);
+int errand_write(struct engine *e, struct share_peer *peer, const struct key_use *use, uint64_t at,
+		 const void *from);
+int errand_swap(struct engine *e, struct share_peer *peer, const struct key_use *use, uint64_t at,
+		const uint64_t compare_swap[2], uint64_t *old_out);
 
 /* abroad.c: keys of other functions */
 void abroad_keys_begin(struct engine *e);

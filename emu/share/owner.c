@@ -41,12 +41,9 @@ static bool file_limit_allows(uint64_t bytes)
 	       (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes);
 }
 
-/*
- * Back the pages from @offset on with memory, so that no later store dies of a full file system.
- * A page that can't be backed faults, and the guard makes that an error; one that is in use
- * keeps what it holds.
- */
-static int reserve(struct share *s, uint64_t offset, uint64_t bytes)
+/* A page that can't be backed faults, and the guard makes that an error; one that is in use keeps
+ * what it holds. */
+int share_reserve(struct share *s, uint64_t offset, uint64_t bytes)
 {
 	uint64_t seen;
 
@@ -69,7 +66,7 @@ static int segment_map(struct share *s, int fd)
 	share_keep_private(at);
 	s->header = at;
 	s->next_page = sizeof(struct share_header) / SHARE_PAGE;
-	return reserve(s, 0, offsetof(struct share_header, directory));
+	return share_reserve(s, 0, offsetof(struct share_header, directory));
 }
 
 static int segment_make(struct share *s, const char *path)
@@ -92,11 +89,12 @@ static void segment_announce(struct share *s)
 {
 	memcpy(s->header->entry_bytes, s->entry_bytes, sizeof s->entry_bytes);
 	s->header->layout = SHARE_LAYOUT;
+	s->header->is_closed = s->is_closed;
 	atomic_store_explicit(&s->header->magic, SHARE_MAGIC, memory_order_release);
 }
 
 int share_create(struct fabric *fabric, const size_t entry_bytes[SHARE_KIND_COUNT],
-		 struct share **out)
+		 bool is_closed, struct share **out)
 {
 	struct share *s = sparse_alloc(sizeof *s);
 	char path[512];
@@ -108,6 +106,7 @@ int share_create(struct fabric *fabric, const size_t entry_bytes[SHARE_KIND_COUN
 	s->self = fabric_self(fabric);
 	s->generation = fabric_generation(fabric, s->self);
 	s->patience_ns = PATIENCE_NS;
+	s->is_closed = is_closed;
 	for (int kind = 0; kind < SHARE_KIND_COUNT; kind++)
 		s->entry_bytes[kind] = (uint32_t)((entry_bytes[kind] + 63) & ~(size_t)63);
 	share_path(s, s->self, s->generation, path, sizeof path);
@@ -119,6 +118,11 @@ int share_create(struct fabric *fabric, const size_t entry_bytes[SHARE_KIND_COUN
 	segment_announce(s);
 	*out = s;
 	return 0;
+}
+
+bool share_is_open(const struct share *s)
+{
+	return !s->is_closed;
 }
 
 void share_destroy(struct share *s)
@@ -146,9 +150,10 @@ static int chunk_make(struct share *s, enum share_kind kind, uint32_t chunk)
 
 	if ((uint64_t)(s->next_page + pages) * SHARE_PAGE > SHARE_BYTES)
 		return -ENOSPC;
-	rc = reserve(s, directory_page * SHARE_PAGE, SHARE_PAGE);
+	rc = share_reserve(s, directory_page * SHARE_PAGE, SHARE_PAGE);
 	if (!rc)
-		rc = reserve(s, (uint64_t)s->next_page * SHARE_PAGE, (uint64_t)pages * SHARE_PAGE);
+		rc = share_reserve(s, (uint64_t)s->next_page * SHARE_PAGE,
+				   (uint64_t)pages * SHARE_PAGE);
 	if (rc)
 		return rc;
 	s->place[kind][chunk] = (uint16_t)s->next_page;

@@ -50,14 +50,26 @@ static struct share_header *segment_map(const char *path)
 	return at;
 }
 
-static bool header_is_known(const struct share *s, const struct share_header *theirs)
-{
-	struct share_header head;
-	size_t bytes = offsetof(struct share_header, live);
+/* What identifies a segment: its first bytes. */
+struct head {
+	uint64_t magic;
+	uint32_t layout, entry_bytes[SHARE_KIND_COUNT], is_closed;
+};
 
-	return !mem_copy_in(&head, (uintptr_t)theirs, bytes) && head.magic == SHARE_MAGIC &&
-	       head.layout == SHARE_LAYOUT &&
-	       !memcmp(head.entry_bytes, s->entry_bytes, sizeof head.entry_bytes);
+static_assert(offsetof(struct head, is_closed) == offsetof(struct share_header, is_closed),
+	      "as struct share_header begins");
+
+static bool header_is_known(struct share_peer *peer)
+{
+	const struct share *s = peer->share;
+	struct head head;
+
+	if (mem_copy_in(&head, (uintptr_t)peer->header, sizeof head) ||
+	    head.magic != SHARE_MAGIC || head.layout != SHARE_LAYOUT ||
+	    memcmp(head.entry_bytes, s->entry_bytes, sizeof head.entry_bytes))
+		return false;
+	peer->is_forbidden = s->is_closed || head.is_closed;
+	return true;
 }
 
 static uint64_t busy_at(const struct share_peer *peer)
@@ -93,7 +105,7 @@ static void peer_open(struct share *s, struct share_peer *peer, unsigned slot, u
 	peer->generation = generation;
 	share_path(s, slot, generation, path, sizeof path);
 	peer->header = segment_map(path);
-	if (!peer->header || peer->pid <= 0 || !header_is_known(s, peer->header) ||
+	if (!peer->header || peer->pid <= 0 || !header_is_known(peer) ||
 	    !peer_introduce(peer))
 		peer_give_up(peer);
 }
@@ -123,15 +135,15 @@ struct share_peer *share_peer_at(struct share *s, unsigned slot, uint32_t genera
 
 static struct share_peer *find(struct share *s, int slot)
 {
-	struct share_peer *peer = slot < 0 ? NULL :
-		share_peer_at(s, (unsigned)slot, fabric_generation(s->fabric, (unsigned)slot));
-
-	return peer && !peer->is_forbidden ? peer : NULL;
+	return slot < 0 ? NULL :
+	       share_peer_at(s, (unsigned)slot, fabric_generation(s->fabric, (unsigned)slot));
 }
 
 struct share_peer *share_peer_find(struct share *s, uint32_t qpn)
 {
-	return find(s, fabric_owner(s->fabric, FABRIC_QPN, qpn));
+	struct share_peer *peer = find(s, fabric_owner(s->fabric, FABRIC_QPN, qpn));
+
+	return peer && !peer->is_forbidden ? peer : NULL;
 }
 
 struct share_peer *share_peer_of_key(struct share *s, uint32_t index, bool *has_owner_out)
@@ -140,6 +152,17 @@ struct share_peer *share_peer_of_key(struct share *s, uint32_t index, bool *has_
 
 	*has_owner_out = slot >= 0 && (unsigned)slot != s->self;
 	return find(s, slot);
+}
+
+unsigned share_peer_slot(const struct share_peer *peer)
+{
+	return peer->slot;
+}
+
+bool share_peer_is_beyond(const struct share_peer *peer)
+{
+	return peer->is_forbidden &&
+	       fabric_life(peer->share->fabric, peer->slot) == FABRIC_STOPPED;
 }
 
 /* 0 before anybody vouches for it, DIED after. */
@@ -248,17 +271,24 @@ int share_store32(struct share_peer *peer, enum share_kind kind, uint32_t number
 	return at && is_still_in(peer) && !mem_store32_release(at, value) ? 0 : -ENOENT;
 }
 
-int share_set_bits(struct share_peer *peer, enum share_kind kind, uint32_t number, size_t offset,
-		   uint64_t bits)
+int share_bits_set(uint64_t at, uint64_t bits)
 {
-	uint64_t at = entry_at(peer, kind, number, offset, sizeof bits), seen = 0, expected;
+	uint64_t seen = 0, expected;
 
 	do {
 		expected = seen;
-		if (!at || mem_compare_swap(at, expected, expected | bits, &seen))
-			return -ENOENT;
+		if (mem_compare_swap(at, expected, expected | bits, &seen))
+			return -EFAULT;
 	} while (seen != expected);
 	return 0;
+}
+
+int share_set_bits(struct share_peer *peer, enum share_kind kind, uint32_t number, size_t offset,
+		   uint64_t bits)
+{
+	uint64_t at = entry_at(peer, kind, number, offset, sizeof bits);
+
+	return at && !share_bits_set(at, bits) ? 0 : -ENOENT;
 }
 
 /* --- memory --- */
@@ -273,6 +303,8 @@ static int vm_move(struct share_peer *peer, vm_fn *move, const struct iovec *loc
 
 	if (!bytes)
 		return 0;
+	if (peer->is_forbidden)
+		return -EPERM;
 	if (!is_still_in(peer))
 		return -EAGAIN;
 	moved = move(peer->pid, local, count, remote, remote_count, 0);

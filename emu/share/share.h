@@ -10,7 +10,9 @@
  * it before it takes something back (share_quiesce).  Death is seen without a system call: the
  * owner's NIC thread holds a robust futex, which the kernel marks.
  *
- * Where there is no room for a segment, the owner uses private memory and peers the ring.
+ * Where there is no room for a segment, the owner uses private memory and peers the ring.  Where
+ * there is one but no way to the owner's memory, what can't go by the ring is asked of the owner's
+ * engine (errand.h).
  *
  * Threads: all calls under the device lock of the calling function, except share_live_*.
  * mem_guard_init() before.
@@ -30,10 +32,13 @@ enum share_kind { SHARE_RESPONDER, SHARE_KEY, SHARE_ABROAD, SHARE_KIND_COUNT };
 
 /* --- the owner --- */
 
-/* @entry_bytes: of each kind.  0; -EFBIG, -ENOSPC, -ENOMEM and other errno: go on without. */
+/* @entry_bytes: of each kind.  @is_closed: this function moves nobody's memory and nobody shall
+ * move its own; peers may look into the segment all the same.  0; -EFBIG, -ENOSPC, -ENOMEM and
+ * other errno: go on without. */
 int share_create(struct fabric *fabric, const size_t entry_bytes[SHARE_KIND_COUNT],
-		 struct share **out);
+		 bool is_closed, struct share **out);
 void share_destroy(struct share *s);
+bool share_is_open(const struct share *s);	/* not closed */
 
 /* The zeroed place of @number, or NULL: none is left. */
 void *share_take(struct share *s, enum share_kind kind, uint32_t number);
@@ -60,11 +65,14 @@ void share_atomics_unlock(struct share *s);
 /* The live function that owns @qpn, mapped; NULL: none, or it can't be reached this way. */
 struct share_peer *share_peer_find(struct share *s, uint32_t qpn);
 
-/* The same by memory key; and is there one at all? */
+/* The one that a memory key belongs to, and is there one at all?  Its memory may be forbidden. */
 struct share_peer *share_peer_of_key(struct share *s, uint32_t index, bool *has_owner_out);
 /* The member that has @slot in this generation, to look into its segment only: its memory may be
  * forbidden, and it may be dead. */
 struct share_peer *share_peer_at(struct share *s, unsigned slot, uint32_t generation);
+unsigned share_peer_slot(const struct share_peer *peer);
+/* Its memory is forbidden, and it is stopped, so that it does no errands either. */
+bool share_peer_is_beyond(const struct share_peer *peer);
 
 /* False: it is gone, or not now. */
 bool share_begin(struct share_peer *peer);
@@ -86,8 +94,8 @@ int share_store32(struct share_peer *peer, enum share_kind kind, uint32_t number
 int share_set_bits(struct share_peer *peer, enum share_kind kind, uint32_t number, size_t offset,
 		   uint64_t bits);
 
-/* Its memory.  0 or -EFAULT (either side), -EPERM (the peer is not used again), -EAGAIN (we were
- * put out).  The last word of what is written is seen last. */
+/* Its memory.  0 or -EFAULT (either side), -EPERM (forbidden, from now on), -EAGAIN (we were put
+ * out).  The last word of what is written is seen last. */
 int share_memory_write(struct share_peer *peer, uint64_t to, const struct iovec *from,
 		       unsigned count, size_t bytes);
 int share_memory_read(struct share_peer *peer, const struct iovec *to, unsigned count,

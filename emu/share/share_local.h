@@ -28,6 +28,15 @@ struct share_live {
 	_Atomic bool has_begun;
 };
 
+/* What we know of a desk of ours. */
+struct desk {
+	uint32_t turn;
+	bool has_bytes;			/* they are backed with memory */
+	bool is_lost;			/* to the member that took the errand and did not end it: */
+	unsigned slot;
+	uint32_t generation;
+};
+
 /* What is read again is kept here: anybody of this user can write to the segment. */
 struct share {
 	struct fabric *fabric;
@@ -39,6 +48,8 @@ struct share {
 	uint16_t place[SHARE_KIND_COUNT][CHUNKS];	/* as the directory; 0: no chunk yet */
 	uint64_t patience_ns;		/* with peers that live */
 	uint64_t atomics_mine;
+	bool is_closed;
+	struct desk desk[SHARE_DESKS];
 	struct share_live live;
 	struct share_peer peer[FABRIC_MEMBERS_MAX];
 };
@@ -46,6 +57,11 @@ struct share {
 void share_path(const struct share *s, unsigned slot, uint32_t generation, char *out,
 		size_t bytes);
 void share_peer_close(struct share_peer *peer);
+/* Back the pages from @offset on with memory, so that no later store dies of a full file system.
+ * -ENOSPC */
+int share_reserve(struct share *s, uint64_t offset, uint64_t bytes);
+/* Set bits of an aligned word.  0 or -EFAULT */
+int share_bits_set(uint64_t at, uint64_t bits);
 /* Keep @at out of forked children and core files. */
 void share_keep_private(void *at);
 

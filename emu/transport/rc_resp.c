@@ -240,7 +240,9 @@ static struct judged execute_read(struct request *q)
 
 static struct judged execute_atomic(struct request *q)
 {
-	const struct home *home = &q->tp->dev->home;
+	const uint64_t at = (uintptr_t)q->memory.iov_base;
+	/* Others' memory is under a lock of theirs. */
+	const struct home none = { 0 }, *home = mem_is_far(at) ? &none : &q->tp->dev->home;
 	struct atomic atomic;
 	uint64_t old;
 	int failed;
@@ -248,7 +250,7 @@ static struct judged execute_atomic(struct request *q)
 	if (!atomic_read(q->p, &atomic))
 		return JUDGED(V_UNREADABLE, WHY_NONE);
 	home_atomics_lock(home);
-	failed = atomic_execute(&atomic, (uintptr_t)q->memory.iov_base, &old);
+	failed = atomic_execute(&atomic, at, &old);
 	home_atomics_unlock(home);
 	if (failed)
 		return JUDGED(V_NAK_ACCESS, WHY_MEMORY_GONE);

@@ -30,6 +30,7 @@ struct wake_mail {
 	/* Read by senders for each packet, by the owner for each poll; rarely written. */
 	_Alignas(64) _Atomic uint32_t wants_wake;	/* enum wake_bit, or 0 */
 	_Atomic uint32_t is_announced;		/* a ring for us is in the directory */
+	_Atomic uint32_t is_called;		/* somebody has a word for us elsewhere */
 	_Alignas(64) _Atomic uint32_t count;	/* the futex */
 };
 

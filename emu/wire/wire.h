@@ -80,12 +80,19 @@ struct wire_ops {
 	int (*doze)(struct wire *w, bool (*is_over)(void *ctx), void *ctx);
 	void (*doze_end)(struct wire *w);
 	void (*rouse)(struct wire *w);	/* any thread: end a doze; is_over() says why */
+
+	/* There is something for this other member that is no packet: it is woken as for one, and
+	 * sees it in @called. */
+	void (*call)(struct wire *w, unsigned member);
 	/* Before fabric_leave() or fabric_abandon().  In a forked child it only unmaps. */
 	void (*close)(struct wire *w);
 	uint32_t packet_bytes_max;	/* payload of a super-packet; a multiple of 4096 */
 };
 
-struct wire { const struct wire_ops *ops; };
+struct wire {
+	const struct wire_ops *ops;
+	_Atomic uint32_t *called;	/* not 0: take it back, then look.  NULL: nobody calls */
+};
 
 struct fabric;
 /* Shared-memory rings between the processes of @fabric.  0 or -errno. */

@@ -514,7 +514,8 @@ static void shm_release(struct wire *wire)
 static bool has_packets(void *ctx)
 {
 	struct wire_shm *w = ctx;
-	bool found = atomic_load(&w->wake.mail->is_announced);
+	bool found = atomic_load(&w->wake.mail->is_announced) ||
+		     atomic_load(&w->wake.mail->is_called);
 
 	pthread_mutex_lock(&w->rx_lock);
 	for (unsigned i = 0; i < w->rx_count && !found; i++)
@@ -572,6 +573,14 @@ static void shm_rouse(struct wire *wire)
 	wake_rouse(&shm(wire)->wake);
 }
 
+static void shm_call(struct wire *wire, unsigned member)
+{
+	struct wake_mail *mail = peer_mail(shm(wire), member);
+
+	atomic_store(&mail->is_called, 1);
+	wake_peer(mail);
+}
+
 void wire_shm_wake_all(struct fabric *fabric)
 {
 	for (unsigned slot = 0; slot < FABRIC_MEMBERS_MAX; slot++)
@@ -614,6 +623,7 @@ static const struct wire_ops wire_shm_ops = {
 	.doze = shm_doze,
 	.doze_end = shm_doze_end,
 	.rouse = shm_rouse,
+	.call = shm_call,
 	.close = shm_close,
 	.packet_bytes_max = RING_PAYLOAD_MAX,
 };
@@ -628,6 +638,7 @@ int wire_shm_open(struct fabric *fabric, struct wire **out)
 	w->fabric = fabric;
 	w->pid = getpid();
 	w->wake.mail = fabric_mail(fabric, fabric_self(fabric));
+	w->wire.called = &w->wake.mail->is_called;
 	w->changes_seen = fabric_changes(fabric) - 1;	/* look around at once */
 	pthread_mutex_init(&w->rx_lock, NULL);
 	*out = &w->wire;

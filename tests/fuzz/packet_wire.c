@@ -105,7 +105,7 @@ static const struct wire_ops fuzz_ops = {
 	.is_late = fuzz_is_late, .lives = fuzz_lives, .listen = fuzz_listen,
 	.packet_bytes_max = 4096,
 };
-struct wire packet_wire = { &fuzz_ops };
+struct wire packet_wire = { .ops = &fuzz_ops };
 
 void packet_wire_begin(void)
 {

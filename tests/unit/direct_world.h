@@ -9,6 +9,7 @@
 #ifndef TESTS_UNIT_DIRECT_WORLD_H
 #define TESTS_UNIT_DIRECT_WORLD_H
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -168,7 +169,7 @@ static inline void end_share(struct end *n)
 
 	cr_assert_eq(fabric_join(&config, &n->fabric), 0);
 	snprintf(dir, sizeof dir, "%s", fabric_dir(n->fabric));
-	cr_assert_eq(share_create(n->fabric, bytes, &n->share), 0);
+	cr_assert_eq(share_create(n->fabric, bytes, false, &n->share), 0);
 	atomic_store(&n->share->header->live, 1);	/* no NIC thread vouches */
 	n->w.dev.home = (struct home){
 		.take = home_of_take, .give = home_of_give, .quiesce = home_of_quiesce,

@@ -75,7 +75,7 @@ static inline int node_try(struct node *n)
 	int rc = node_join(n);
 
 	if (!rc)
-		rc = share_create(n->fabric, entry_bytes, &n->share);
+		rc = share_create(n->fabric, entry_bytes, false, &n->share);
 	kept[kept_count++ % 16] = n->share;
 	return rc;
 }

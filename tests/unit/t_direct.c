@@ -533,9 +533,32 @@ Test(direct, an_owner_that_leaves_is_left_alone)
 	cr_assert(is_all(b->w.a.data + 8, 0, 24));
 }
 
+/* Of either side the word is enough. */
+Test(direct, closed_memory_is_not_touched)
+{
+	struct share *closed[] = { a->share, b->share };
+
+	for (int i = 0; i < 2; i++) {
+		struct share_peer *peer;
+
+		a->share->is_closed = closed[i] == a->share;
+		b->share->header->is_closed = closed[i] == b->share;
+		peer = share_peer_at(a->share, fabric_self(b->fabric),
+				     fabric_generation(b->fabric, fabric_self(b->fabric)));
+		cr_assert_not_null(peer, "the segment is there to be seen");
+		cr_expect_null(share_peer_find(a->share, b->w.a.qp->qpn));
+		cr_expect(share_begin(peer));
+		cr_expect_eq(share_memory_read(peer, &(struct iovec){ a->w.a.data, 8 }, 1,
+					       (uintptr_t)b->w.a.data, 8), -EPERM);
+		share_end(peer);
+		share_peer_close(peer);
+	}
+}
+
 Test(direct, who_has_no_segment_gets_and_sends_packets)
 {
 	a->e->share = NULL;
+	a->e->is_direct = false;
 	post((struct work_row){ .opcode = OP_WRITE, .bytes = 8 });
 	ring(a);
 	cr_assert_eq(a->wire.sent, 1);
@@ -608,24 +631,32 @@ Test(direct, a_target_that_was_killed_is_not_written_to)
 
 /* --- the switch --- */
 
-static int segments_in(const char *fabric)
+/* Of the one segment in the fabric. */
+static bool says_closed(const char *fabric)
 {
+	struct share_header head = { 0 };
 	char path[300];
 	DIR *d;
 	struct dirent *entry;
-	int count = 0;
+	int fd = -1;
 
 	/* Beside this case's own fabric. */
 	snprintf(path, sizeof path, "%.*s%s", (int)(strlen(dir) - strlen(name)), dir, fabric);
 	d = opendir(path);
 	cr_assert(d, "%s", path);
-	while ((entry = readdir(d)))
-		count += strstr(entry->d_name, "-share") != NULL;
+	while (fd < 0 && (entry = readdir(d)))
+		if (strstr(entry->d_name, "-share"))
+			fd = openat(dirfd(d), entry->d_name, O_RDONLY);
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(read(fd, &head, offsetof(struct share_header, live)),
+		     offsetof(struct share_header, live));
+	close(fd);
 	closedir(d);
-	return count;
+	cr_assert_eq(head.magic, SHARE_MAGIC);
+	return head.is_closed;
 }
 
-static void expect_segments(const char *one_sided_value, int count)
+static void expect_closed(const char *one_sided_value, bool is_closed)
 {
 	struct uv_file *file;
 	char fabric[80];
@@ -638,13 +669,13 @@ static void expect_segments(const char *one_sided_value, int count)
 	else
 		unsetenv("VERBENA_ONE_SIDED");
 	cr_assert_eq(emu_open(-1, &file), 0);
-	cr_assert_eq(segments_in(fabric), count);
+	cr_assert_eq(says_closed(fabric), is_closed);
 	emu_close(file);
 }
 
 Test(direct, the_environment_can_ask_for_packets_only)
 {
-	expect_segments(NULL, 1);
-	expect_segments("ring", 0);
-	expect_segments("", 1);
+	expect_closed(NULL, false);
+	expect_closed("ring", true);
+	expect_closed("", false);
 }

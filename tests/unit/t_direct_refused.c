@@ -318,6 +318,7 @@ static void scribble(void *at, size_t bytes, unsigned seed)
 static void everything_at_once(void)
 {
 	a->e->share = NULL;
+	a->e->is_direct = false;
 	recv_post(&b->w.a, 64, 0, 4096);
 	recv_post(&b->w.a, 64, 0, 4096);
 	post((struct work_row){ .opcode = OP_READ, .bytes = 8 });

@@ -251,7 +251,7 @@ struct pair {
 
 static struct pair pair_new(bool has_outside, bool has_host, uint32_t node)
 {
-	static struct wire wire = { &wire_ops };
+	static struct wire wire = { .ops = &wire_ops };
 	struct pair p = { .r = rig_new(), .self = member_new(1), .other = member_new(node) };
 	struct emu_dev *dev = &p.r.w->dev;
 

@@ -68,7 +68,7 @@ static const struct wire_ops fake_ops = {
 	.multicast = fake_multicast, .receive = fake_receive, .release = fake_release,
 	.packet_bytes_max = 65536,
 };
-static struct wire wire = { &fake_ops };
+static struct wire wire = { .ops = &fake_ops };
 
 struct rig {
 	struct world *w;

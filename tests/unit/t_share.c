@@ -330,7 +330,7 @@ static int create_in_child(void (*limit)(void))
 		if (node_join(&n))
 			_exit(200);
 		limit();
-		int rc = share_create(n.fabric, entry_bytes, &n.share);
+		int rc = share_create(n.fabric, entry_bytes, false, &n.share);
 
 		_exit(rc ? -rc : 150 + (entries_of(dir) != 3));
 	}
@@ -448,7 +448,7 @@ Test(share, a_full_file_system_is_an_answer_and_no_signal)
 		memset(share_take(n.share, SHARE_RESPONDER, number - 1), 1, ENTRY);
 		share_quiesce(n.share);
 		share_destroy(n.share);
-		if (share_create(n.fabric, entry_bytes, &n.share))
+		if (share_create(n.fabric, entry_bytes, false, &n.share))
 			_exit(4);		/* its memory came back */
 		_exit(0);
 	}

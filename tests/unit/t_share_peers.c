@@ -406,7 +406,7 @@ Test(share_peers, a_segment_of_another_shape_is_not_used)
 	struct node owner = node_up(), peer_node, third;
 
 	cr_assert_eq(node_join(&peer_node), 0);
-	cr_assert_eq(share_create(peer_node.fabric, other, &peer_node.share), 0);
+	cr_assert_eq(share_create(peer_node.fabric, other, false, &peer_node.share), 0);
 	kept[15] = peer_node.share;
 	cr_assert_null(find(&peer_node, &owner));
 	third = peer_up();
