@@ -16,7 +16,7 @@ static struct emu_proxy proxy;
 static struct emu_pd proxy_pd;
 static _Atomic uint32_t called[2];	/* a, b */
 static _Atomic uint32_t *told_called;	/* of another process */
-static unsigned calls;
+static _Atomic unsigned calls;
 
 static uint32_t generation_of(void *ctx, uint32_t slot)
 {
