@@ -198,27 +198,27 @@ static bool is_blocked_loop(const struct emu_qp *qp, const struct origin *from,
 
 /* Where a rule leads. */
 struct landing {
-	struct emu_flow *flow;		/* NULL: it went while the frame was under way */
+	const struct flow_landing *at;	/* NULL: it went while the frame was under way */
 	struct emu_qp *qp;		/* NULL: to no queue */
 	struct tp_arrival a;
 };
 
 static struct landing landing_find(struct engine *e, uint32_t number, const struct frame *f)
 {
-	struct landing to = { .flow = flow_find(e->dev, number), .a = { .frame = f } };
+	struct landing to = { .at = flow_landing_find(e->dev, number), .a = { .frame = f } };
 
-	if (to.flow && to.flow->qp) {
-		to.a.flow_tag = to.flow->tag;
-		to.qp = queue_of(to.flow->qp, &to.a);
+	if (to.at && to.at->qp) {
+		to.a.flow_tag = to.at->tag;
+		to.qp = queue_of(to.at->qp, &to.a);
 	}
 	return to;
 }
 
 /* Of a rule that has no queue. */
-static void deliver_elsewhere(struct engine *e, const struct emu_flow *flow,
+static void deliver_elsewhere(struct engine *e, const struct flow_landing *at,
 			      const struct frame *f, const struct origin *from)
 {
-	if (!flow->is_host)
+	if (!at->is_host)
 		frame_why(e, f, WHY_FRAME_DROPPED, 0);
 	else if (!from->is_host)
 		uplink_to_host(e, f);
@@ -229,14 +229,14 @@ static void deliver(struct engine *e, uint32_t number, const struct frame *f,
 {
 	struct landing to = landing_find(e, number, f);
 
-	if (!to.flow)
+	if (!to.at)
 		return;
-	flow_count(to.flow, f->bytes);
+	flow_count(to.at, f->bytes);
 	if (!to.qp) {
-		deliver_elsewhere(e, to.flow, f, from);
+		deliver_elsewhere(e, to.at, f, from);
 		return;
 	}
-	if (flow_is_repeat(to.flow) || is_blocked_loop(to.flow->qp, from, f))
+	if (to.at->is_repeat || is_blocked_loop(to.at->qp, from, f))
 		return;
 	if (!takes_requests(to.qp)) {
 		frame_why(e, f, WHY_PACKET_QP_STATE, to.qp->qpn);
@@ -322,7 +322,7 @@ static struct emu_qp *target_queue(struct engine *e, unsigned i, const struct fr
 
 	if (is_own(e, flow_id_member(id)))
 		to = landing_find(e, flow_id_number(id), f);
-	return to.qp && !flow_is_repeat(to.flow) ? to.qp : NULL;
+	return to.qp && !to.at->is_repeat ? to.qp : NULL;
 }
 
 /* One that is early, or NULL.  Several rules may lead to the same. */

@@ -7,6 +7,8 @@
 #include <string.h>
 #include "emu/obj/flow.h"
 
+#define LANDINGS_MIN	64u
+
 int flow_steering_begin(struct emu_dev *dev)
 {
 	int rc = numbers_init(&dev->flows, 1, NULL, NULL);
@@ -19,70 +21,87 @@ void flow_steering_end(struct emu_dev *dev)
 	steer_table_destroy(dev->rules);
 	dev->rules = NULL;
 	numbers_free(&dev->flows);
+	free(dev->landings);
+	dev->landings = NULL;
+	dev->landing_count = 0;
 }
 
 /* --- rules --- */
 
-#define EQUALS_MAX	64		/* as many are looked at */
+/* Of the rules of this function that are equal to another one. */
+struct wanted {
+	const struct emu_dev *dev;
+	const struct emu_qp *qp;		/* that it leads to; NULL: anywhere */
+};
 
-/* The oldest rule of this function that is equal to @rule and that @fits says yes to, or NULL. */
-static struct emu_flow *equal_find(struct emu_dev *dev, const struct steer_rule *rule,
-				   bool (*fits)(const struct emu_flow *flow, const void *ctx),
-				   const void *ctx)
+static bool is_wanted(const void *ctx, uint64_t id)
 {
-	uint64_t id[EQUALS_MAX];
-	unsigned count = steer_equal(dev->rules, rule, id, EQUALS_MAX);
+	const struct wanted *w = ctx;
+	const struct flow_landing *l = flow_id_member(id) == w->dev->flow_board.self ?
+		flow_landing_find(w->dev, flow_id_number(id)) : NULL;
 
-	for (unsigned i = 0; i < count && i < EQUALS_MAX; i++) {
-		struct emu_flow *flow = flow_id_member(id[i]) == dev->flow_board.self ?
-			flow_find(dev, flow_id_number(id[i])) : NULL;
-
-		if (flow && fits(flow, ctx))
-			return flow;
-	}
-	return NULL;
+	return l && (!w->qp || l->qp == w->qp);
 }
 
-static bool is_any(const struct emu_flow *flow, const void *ctx)
+/* The oldest rule of this function that is equal to @rule, and leads to @qp unless that is NULL; or
+ * NULL.  *id_out tells which. */
+static struct flow_landing *equal_find(struct emu_dev *dev, const struct steer_rule *rule,
+				       const struct emu_qp *qp, uint64_t *id_out)
 {
-	(void)ctx;
-	return flow;
+	const struct wanted wanted = { dev, qp };
+
+	return steer_equal(dev->rules, rule, is_wanted, &wanted, id_out) ?
+	       flow_landing_find(dev, flow_id_number(*id_out)) : NULL;
 }
 
-static bool leads_to(const struct emu_flow *flow, const void *qp)
+static bool drops(const struct flow_landing *l, uint32_t number)
 {
-	return flow->qp == qp;
+	return !l->qp && !(number & FLOW_MISSES);
 }
 
-static bool drops(const struct emu_flow *flow)
-{
-	return !flow->qp && !(flow->number & FLOW_MISSES);
-}
-
-/* To the hardware rules that are equal are one, with one tag, which drops or does not. */
+/* To the hardware rules that are equal are one, with one tag, which drops or does not, and a list
+ * of QPs. */
 static int join(struct emu_dev *dev, const struct flow_init *init, struct emu_flow *flow)
 {
-	const struct emu_flow *old = equal_find(dev, &flow->rule, is_any, NULL);
+	struct flow_landing *l = flow_landing_of(flow);
+	uint64_t id;
+	const struct flow_landing *old = equal_find(dev, &flow->rule, NULL, &id);
 
 	if (!old)
 		return 0;
-	if (drops(old) != drops(flow) || (init->has_tag && init->tag != old->tag)) {
+	if (drops(old, flow_id_number(id)) != drops(l, flow->number) ||
+	    (init->has_tag && init->tag != old->tag)) {
 		dev_why(dev, .why = WHY_FLOW_CONFLICT, .side = WHY_SIDE_COMMAND,
-			.found = old->number);
+			.found = flow_id_number(id));
 		return -EEXIST;
 	}
-	flow->tag = old->tag;
+	l->tag = old->tag;
+	l->is_repeat = l->qp && equal_find(dev, &flow->rule, l->qp, &id);
 	return 0;
+}
+
+/* The next one of equal rules that lead to the same QP gets the frames now. */
+static void hand_on(struct emu_dev *dev, const struct steer_rule *rule,
+		    const struct flow_landing *l)
+{
+	uint64_t id;
+	struct flow_landing *heir = l->qp && !l->is_repeat ?
+		equal_find(dev, rule, l->qp, &id) : NULL;
+
+	if (heir)
+		heir->is_repeat = false;
 }
 
 static void count_user(struct emu_flow *flow, int change)
 {
-	if (flow->qp)
-		flow->qp->obj.users += change;
+	const struct flow_landing *l = flow_landing_of(flow);
+
+	if (l->qp)
+		l->qp->obj.users += change;
 	if (flow->kept_qp)
 		flow->kept_qp->obj.users += change;
-	if (flow->counters)
-		flow->counters->obj.users += change;
+	if (l->counters)
+		l->counters->obj.users += change;
 	if (flow->matcher)
 		flow->matcher->obj.users += change;
 }
@@ -118,23 +137,58 @@ static int install(struct emu_dev *dev, struct emu_flow *flow)
 	return rc;
 }
 
+static int landings_grow(struct emu_dev *dev, uint32_t count)
+{
+	struct flow_landing *grown = realloc(dev->landings, count * sizeof *grown);
+
+	if (!grown)
+		return -ENOMEM;
+	memset(grown + dev->landing_count, 0, (count - dev->landing_count) * sizeof *grown);
+	dev->landings = grown;
+	dev->landing_count = count;
+	return 0;
+}
+
+/* Of @number, for which there may be no room yet. */
+static int landing_make(struct emu_dev *dev, uint32_t number, const struct flow_landing *as)
+{
+	uint32_t count = dev->landing_count ? dev->landing_count : LANDINGS_MIN;
+
+	while (count <= number)
+		count *= 2;
+	if (count != dev->landing_count && landings_grow(dev, count))
+		return -ENOMEM;
+	dev->landings[number] = *as;
+	return 0;
+}
+
+static int number_take(struct emu_dev *dev, struct emu_flow *flow, const struct flow_landing *as)
+{
+	if (numbers_take(&dev->flows, flow, &flow->number))
+		return -ENOMEM;
+	if (!landing_make(dev, flow->number, as))
+		return 0;
+	numbers_give(&dev->flows, flow->number);
+	return -ENOMEM;
+}
+
 static struct emu_flow *flow_alloc(struct emu_dev *dev, const struct flow_init *init)
 {
+	const struct flow_landing landing = {
+		.qp = init->qp, .counters = init->counters, .is_there = true,
+		.is_host = init->is_host, .tag = init->has_tag ? init->tag : 0,
+	};
 	struct emu_flow *flow = calloc(1, sizeof *flow);
 
-	if (!flow || numbers_take(&dev->flows, flow, &flow->number)) {
+	if (!flow || number_take(dev, flow, &landing)) {
 		free(flow);
 		return NULL;
 	}
 	flow->number |= init->misses ? FLOW_MISSES : 0;
 	flow->obj.type = OBJ_FLOW;
 	flow->dev = dev;
-	flow->qp = init->qp;
 	flow->kept_qp = init->kept_qp;
-	flow->is_host = init->is_host;
-	flow->counters = init->counters;
 	flow->matcher = init->matcher;
-	flow->tag = init->has_tag ? init->tag : 0;
 	flow->rule = (struct steer_rule){
 		.level = init->level, .continues = init->continues,
 		.mask = init->mask, .value = init->value,
@@ -146,6 +200,7 @@ static void flow_free(struct emu_flow *flow)
 {
 	if (!flow)
 		return;
+	flow_landing_of(flow)->is_there = false;
 	numbers_give(&flow->dev->flows, flow->number & ~FLOW_MISSES);
 	free(flow);
 }
@@ -168,19 +223,20 @@ int flow_create(struct emu_dev *dev, const struct flow_init *init, struct emu_fl
 		return rc;
 	}
 	count_user(flow, 1);
-	dev->rule_changes++;
 	*out = flow;
 	return 0;
 }
 
 static void flow_end(struct emu_flow *flow)
 {
+	const struct flow_landing *l = flow_landing_of(flow);
+
 	withdraw(flow->dev, flow);
 	steer_remove(flow->dev->rules, flow->rule.id);
+	hand_on(flow->dev, &flow->rule, l);
 	count_user(flow, -1);
-	flow->dev->rule_changes++;
-	if (flow->counters)
-		counters_settle(flow->counters);
+	if (l->counters)
+		counters_settle(l->counters);
 	flow_free(flow);
 }
 
@@ -192,24 +248,6 @@ void flow_destroy(struct emu_flow *flow)
 		flow_end(flow);
 		flow = next;
 	}
-}
-
-struct emu_flow *flow_find(struct emu_dev *dev, uint32_t number)
-{
-	return numbers_find(&dev->flows, number & ~FLOW_MISSES);
-}
-
-/* To the hardware equal rules are one, with a list of QPs. */
-bool flow_is_repeat(struct emu_flow *flow)
-{
-	const struct emu_flow *older;
-
-	if (flow->looked_at == flow->dev->rule_changes)
-		return flow->is_repeat;
-	flow->looked_at = flow->dev->rule_changes;
-	older = equal_find(flow->dev, &flow->rule, leads_to, flow->qp);
-	flow->is_repeat = older && older != flow;
-	return flow->is_repeat;
 }
 
 /* Only the last level that was looked at can have rules that miss. */

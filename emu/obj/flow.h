@@ -83,21 +83,43 @@ struct emu_matcher {
 	struct matcher_init init;
 };
 
+/*
+ * All that a frame needs of the rule that it has come to.  Close together and apart from the rest:
+ * among a hundred thousand rules whatever is touched is another cache miss.
+ */
+struct flow_landing {
+	struct emu_qp *qp;		/* NULL: frames end here, unless it misses */
+	struct emu_counters *counters;	/* NULL: none */
+	uint32_t tag;			/* for CQEs; 0: none */
+	bool is_there;			/* false: there is no rule with this number */
+	bool is_host;			/* to the host's network stack; no `qp` */
+	bool is_repeat;			/* an equal rule that is older leads to the same QP, which
+					 * gets each frame once */
+};
+
 struct emu_flow {
 	struct emu_obj obj;
 	struct emu_dev *dev;
-	uint32_t number;		/* finds it again, see flow_find(); and FLOW_MISSES */
-	struct emu_qp *qp;		/* NULL: frames end here, unless it misses */
-	bool is_host;			/* to the host's network stack; no `qp` */
+	uint32_t number;		/* of its landing; and FLOW_MISSES */
 	struct emu_qp *kept_qp;		/* of a rule that drops: it was made for this one */
-	struct emu_counters *counters;	/* NULL: none */
 	struct emu_matcher *matcher;	/* NULL: made from specs */
-	uint32_t tag;			/* for CQEs; 0: none */
 	struct steer_rule rule;
-	uint64_t looked_at;		/* emu_dev.rule_changes when is_repeat was found out */
-	bool is_repeat;
 	struct emu_flow *next;		/* made by the same command, goes with it; or NULL */
 };
+
+/* Good until a rule is made. */
+static inline struct flow_landing *flow_landing_of(const struct emu_flow *flow)
+{
+	return &flow->dev->landings[flow->number & ~FLOW_MISSES];
+}
+
+/* Of a number that others say; NULL: there is no such rule. */
+static inline struct flow_landing *flow_landing_find(const struct emu_dev *dev, uint32_t number)
+{
+	uint32_t at = number & ~FLOW_MISSES;
+
+	return at < dev->landing_count && dev->landings[at].is_there ? &dev->landings[at] : NULL;
+}
 
 struct flow_init {
 	uint32_t level;
@@ -116,19 +138,16 @@ struct flow_init {
 int flow_create(struct emu_dev *dev, const struct flow_init *init, struct emu_flow **out);
 /* And all that come behind it by `next`. */
 void flow_destroy(struct emu_flow *flow);
-struct emu_flow *flow_find(struct emu_dev *dev, uint32_t number);	/* or NULL */
 /* steer_lookup(), of rules that are published; none of the ids misses. */
 unsigned flow_lookup(const struct steer_table *rules, const union steer_key *key, uint64_t *id,
 		     unsigned max);
-/* An equal rule that is older leads to the same QP, which gets each frame once. */
-bool flow_is_repeat(struct emu_flow *flow);
 /* A frame of @bytes has come to the rule. */
-static inline void flow_count(struct emu_flow *flow, uint32_t bytes)
+static inline void flow_count(const struct flow_landing *landing, uint32_t bytes)
 {
-	if (!flow->counters)
+	if (!landing->counters)
 		return;
-	flow->counters->counted[COUNTED_PACKETS]++;
-	flow->counters->counted[COUNTED_BYTES] += bytes;
+	landing->counters->counted[COUNTED_PACKETS]++;
+	landing->counters->counted[COUNTED_BYTES] += bytes;
 }
 
 int matcher_create(struct emu_dev *dev, const struct matcher_init *init,

@@ -140,7 +140,8 @@ struct emu_dev {
 	/* Rules of the port this function is at: its own, see flow.h, and those of other
 	 * functions, which the engine keeps up to date. */
 	struct steer_table *rules;
-	uint64_t rule_changes;		/* rules of this function that came or went, ever */
+	struct flow_landing *landings;	/* of this function's rules, by number; see flow.h */
+	uint32_t landing_count;
 	uint64_t rule_order;		/* without a board: the age of the newest */
 	struct flow_board flow_board;
 	struct xrc_domain *xrc_domains;

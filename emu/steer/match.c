@@ -305,16 +305,18 @@ static bool slot_found(struct finding *f, const struct steer_slot *s)
 	return s->continues;
 }
 
-unsigned steer_equal(const struct steer_table *t, const struct steer_rule *rule, uint64_t *id,
-		     unsigned max)
+bool steer_equal(const struct steer_table *t, const struct steer_rule *rule, steer_fits_fn *fits,
+		 const void *ctx, uint64_t *id_out)
 {
-	struct finding f = { .id = id, .max = max };
 	const struct steer_group *g = level_find(&t->level[rule->level], &rule->mask);
 	const struct steer_slot *s = g ? g->finders->find(g, &rule->value) : NULL;
+	const struct steer_entry *e = s ? s->oldest : NULL;
 
-	if (s)
-		slot_found(&f, s);
-	return f.count;
+	while (e && !fits(ctx, e->id))
+		e = e->younger == s->oldest ? NULL : e->younger;
+	if (e)
+		*id_out = e->id;
+	return e;
 }
 
 static const struct steer_slot *level_match(const struct steer_level *l,

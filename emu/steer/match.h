@@ -46,10 +46,10 @@ bool steer_remove(struct steer_table *t, uint64_t id);	/* false: there is none *
 /* All whose ids have these bits where @mask has ones. */
 void steer_remove_all(struct steer_table *t, uint64_t bits, uint64_t mask);
 
-/* Ids of the rules that are equal to this one in level, mask and value, by age; counted as
- * steer_lookup() does. */
-unsigned steer_equal(const struct steer_table *t, const struct steer_rule *rule, uint64_t *id,
-		     unsigned max);
+/* The oldest rule that is equal to this one in level, mask and value, and that @fits says yes to. */
+typedef bool steer_fits_fn(const void *ctx, uint64_t id);
+bool steer_equal(const struct steer_table *t, const struct steer_rule *rule, steer_fits_fn *fits,
+		 const void *ctx, uint64_t *id_out);
 
 /* Blocks that some rule looks at: bits by enum steer_block. */
 unsigned steer_blocks(const struct steer_table *t);

@@ -26,11 +26,25 @@ static struct emu_qp *qp_new(struct emu_dev *dev)
 	return &qp[count++];
 }
 
+static struct emu_flow *flow_find(struct emu_dev *dev, uint32_t number)
+{
+	return numbers_find(&dev->flows, number & ~FLOW_MISSES);
+}
+
+static bool count_one(const void *ctx, uint64_t id)
+{
+	(void)id;
+	++*(unsigned *)(uintptr_t)ctx;
+	return false;
+}
+
 static unsigned rules_like(struct emu_dev *dev, const struct emu_flow *flow)
 {
-	uint64_t id[4];
+	unsigned count = 0;
+	uint64_t id;
 
-	return steer_equal(dev->rules, &flow->rule, id, 4);
+	CHECK_INT(steer_equal(dev->rules, &flow->rule, count_one, &count, &id), false);
+	return count;
 }
 
 Test(flow, a_rule_uses_what_it_is_made_of)
@@ -64,7 +78,7 @@ Test(flow, a_rule_that_drops_keeps_its_qp)
 
 	init.kept_qp = qp_new(dev);
 	CHECK_INT(flow_create(dev, &init, &flow), 0);
-	CHECK_INT(flow->qp == NULL, 1);
+	CHECK_INT(flow_landing_of(flow)->qp == NULL, 1);
 	CHECK_INT(init.kept_qp->obj.users, 1);
 	flow_destroy(flow);
 	CHECK_INT(init.kept_qp->obj.users, 0);
@@ -122,13 +136,13 @@ Test(flow, equal_rules_have_one_tag)
 	CHECK_INT(init.qp->obj.users, 1);
 	init.has_tag = false;			/* whatever stands in the tag */
 	CHECK_INT(flow_create(dev, &init, &untagged), 0);
-	CHECK_INT(untagged->tag, 5);
+	CHECK_INT(flow_landing_of(untagged)->tag, 5);
 	flow_destroy(tagged);
 	init.has_tag = true;
 	CHECK_REFUSED(flow_create(dev, &init, &refused), -EEXIST, WHY_FLOW_CONFLICT);
 	flow_destroy(untagged);
 	CHECK_INT(flow_create(dev, &init, &tagged), 0);
-	CHECK_INT(tagged->tag, 6);
+	CHECK_INT(flow_landing_of(tagged)->tag, 6);
 	flow_destroy(tagged);
 	world_end(dev);
 }
@@ -168,6 +182,55 @@ Test(flow, equal_rules_drop_or_deliver)
 	init.kept_qp = NULL;
 	CHECK_REFUSED(flow_create(dev, &init, &refused), -EEXIST, WHY_FLOW_CONFLICT);
 	flow_destroy(flow);
+	world_end(dev);
+}
+
+/* A QP gets a frame once, by the oldest of equal rules that lead to it; however many there are. */
+Test(flow, the_oldest_of_equal_rules_counts)
+{
+	enum { RULES = 300 };
+	struct emu_dev *dev = world_dev();
+	struct flow_init init = rule_for(1);
+	struct emu_qp *qp[2] = { qp_new(dev), qp_new(dev) };
+	struct emu_flow *flow[RULES];
+
+	for (unsigned i = 0; i < RULES; i++) {
+		init.qp = qp[i % 2];
+		CHECK_INT(flow_create(dev, &init, &flow[i]), 0);
+		CHECK_INT(flow_landing_of(flow[i])->is_repeat, i >= 2);
+	}
+	flow_destroy(flow[RULES - 2]);		/* a repeat: the first one is still there */
+	CHECK_INT(flow_landing_of(flow[2])->is_repeat, true);
+	for (unsigned i = 0; i < RULES - 4; i++) {
+		flow_destroy(flow[i]);
+		CHECK_INT(flow_landing_of(flow[i + 2])->is_repeat, false);
+		CHECK_INT(flow_landing_of(flow[RULES - 1])->is_repeat, true);
+	}
+	flow_destroy(flow[RULES - 4]);
+	flow_destroy(flow[RULES - 3]);
+	CHECK_INT(flow_landing_of(flow[RULES - 1])->is_repeat, false);
+	flow_destroy(flow[RULES - 1]);
+	world_end(dev);
+}
+
+Test(flow, a_number_that_is_no_rule_leads_nowhere)
+{
+	struct emu_dev *dev = world_dev();
+	struct flow_init init = rule_for(1);
+	struct emu_flow *flow;
+	uint32_t number;
+
+	CHECK_INT(flow_landing_find(dev, 1) == NULL, true);
+	init.qp = qp_new(dev);
+	CHECK_INT(flow_create(dev, &init, &flow), 0);
+	number = flow->number;
+	CHECK_INT(flow_landing_find(dev, number)->qp == init.qp, true);
+	CHECK_INT(flow_landing_find(dev, number | FLOW_MISSES)->qp == init.qp, true);
+	CHECK_INT(flow_landing_find(dev, number + 1) == NULL, true);
+	CHECK_INT(flow_landing_find(dev, dev->landing_count) == NULL, true);
+	CHECK_INT(flow_landing_find(dev, UINT32_MAX) == NULL, true);
+	flow_destroy(flow);
+	CHECK_INT(flow_landing_find(dev, number) == NULL, true);
 	world_end(dev);
 }
 

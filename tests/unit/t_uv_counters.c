@@ -102,8 +102,8 @@ Test(uv_counters, packets_and_bytes_are_where_the_first_rule_said)
 	ask_begin(&r, &ask);
 	describe(&r, &ask);
 	flow = flow_made(&r.f, &ask);
-	flow_count(flow, 100);
-	flow_count(flow, 60);
+	flow_count(flow_landing_of(flow), 100);
+	flow_count(flow_landing_of(flow), 60);
 	CHECK_INT(counters_read(&r, 40), 0);
 	CHECK_INT(r.value[0], 160);
 	CHECK_INT(r.value[1] + r.value[2], 0);
@@ -123,7 +123,7 @@ Test(uv_counters, an_index_named_twice_has_the_sum)
 	item_add(&r, BYTES, 0);
 	ask_begin(&r, &ask);
 	describe(&r, &ask);
-	flow_count(flow_made(&r.f, &ask), 100);
+	flow_count(flow_landing_of(flow_made(&r.f, &ask)), 100);
 	CHECK_INT(counters_read(&r, 8), 0);
 	CHECK_INT(r.value[0], 201);
 	uv_world_end(&r.f.w);
@@ -149,8 +149,8 @@ Test(uv_counters, rules_share_counters)
 	struct counters_rig r = rig_new();
 	struct flow_ask ask[3];
 
-	flow_count(described(&r, &ask[0]), 10);
-	flow_count(undescribed(&r, &ask[1]), 20);
+	flow_count(flow_landing_of(described(&r, &ask[0])), 10);
+	flow_count(flow_landing_of(undescribed(&r, &ask[1])), 20);
 	CHECK_INT(counters_read(&r, 16), 0);
 	CHECK_INT(r.value[PACKETS], 2);
 	CHECK_INT(r.value[BYTES], 30);
@@ -170,12 +170,12 @@ Test(uv_counters, without_a_rule_nothing_is_read_and_nothing_forgotten)
 	struct flow_ask ask;
 
 	CHECK_REFUSED(counters_read(&r, 16), -EINVAL, WHY_CMD_VALUE);
-	flow_count(described(&r, &ask), 10);
+	flow_count(flow_landing_of(described(&r, &ask)), 10);
 	CHECK_INT(flow_free(&r.f, ask.reply.flow_handle), 0);
 	CHECK_REFUSED(counters_read(&r, 16), -EINVAL, WHY_CMD_VALUE);
 	ask_begin(&r, &ask);			/* what was said has gone with it */
 	CHECK_REFUSED(flow_make(&r.f, &ask), -EINVAL, WHY_CMD_VALUE);
-	flow_count(described(&r, &ask), 20);
+	flow_count(flow_landing_of(described(&r, &ask)), 20);
 	CHECK_INT(counters_read(&r, 16), 0);
 	CHECK_INT(r.value[PACKETS], 2);
 	CHECK_INT(r.value[BYTES], 30);
@@ -326,7 +326,7 @@ Test(uv_counters, default_rules_do_not_count)
 
 	ask_begin(&r, &ask);
 	ask.core.flow_attr.type = ALL_DEFAULT;
-	CHECK_INT(flow_made(&r.f, &ask)->counters == NULL, 1);
+	CHECK_INT(flow_landing_of(flow_made(&r.f, &ask))->counters == NULL, 1);
 	CHECK_REFUSED(counters_read(&r, 16), -EINVAL, WHY_CMD_VALUE);
 	uv_world_end(&r.f.w);
 }
@@ -340,7 +340,7 @@ Test(uv_counters, dropped_frames_count)
 	ask_begin(&r, &ask);
 	spec_add(&ask, DROP, 0);
 	describe(&r, &ask);
-	flow_count(flow_made(&r.f, &ask), 64);
+	flow_count(flow_landing_of(flow_made(&r.f, &ask)), 64);
 	CHECK_INT(counters_read(&r, 8), 0);
 	CHECK_INT(r.value[0], 64);
 	uv_world_end(&r.f.w);

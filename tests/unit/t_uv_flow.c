@@ -321,7 +321,7 @@ Test(uv_flow, all_default_is_two_rules_by_the_group_bit)
 	group_bit_check(flow, STEER_LEVEL_DEFAULT_MULTICAST, 1, 1);
 	group_bit_check(flow->next, STEER_LEVEL_DEFAULT, 1, 0);
 	CHECK_INT(flow->next->next == NULL, 1);
-	CHECK_INT(flow->qp == flow->next->qp && flow->qp->qpn == r.qp.qpn, 1);
+	CHECK_INT(flow_landing_of(flow)->qp == flow_landing_of(flow->next)->qp && flow_landing_of(flow)->qp->qpn == r.qp.qpn, 1);
 	CHECK_INT(r.w.dev->flows.taken, 2);
 	CHECK_INT(flow_free(&r, ask.reply.flow_handle), 0);
 	CHECK_INT(r.w.dev->flows.taken, 0);
@@ -369,8 +369,8 @@ Test(uv_flow, default_rules_take_no_notice_of_specs)
 	spec_add(&ask, DROP, 0);
 	flow = flow_made(&r, &ask);
 	group_bit_check(flow, STEER_LEVEL_DEFAULT_MULTICAST, 1, 1);
-	CHECK_INT(flow->tag, 0);
-	CHECK_INT(flow->qp != NULL, 1);
+	CHECK_INT(flow_landing_of(flow)->tag, 0);
+	CHECK_INT(flow_landing_of(flow)->qp != NULL, 1);
 	uv_world_end(&r.w);
 }
 
@@ -383,11 +383,11 @@ Test(uv_flow, a_tag_is_kept_for_completions)
 
 	flow_ask_begin(&ask, &r);
 	mac_add(&ask, 2, 1);
-	CHECK_INT(flow_made(&r, &ask)->tag, 0);
+	CHECK_INT(flow_landing_of(flow_made(&r, &ask))->tag, 0);
 	flow_ask_begin(&ask, &r);
 	mac_add(&ask, 2, 2);
 	number_add(&ask, TAG, 0xffffff);
-	CHECK_INT(flow_made(&r, &ask)->tag, 0xffffff);
+	CHECK_INT(flow_landing_of(flow_made(&r, &ask))->tag, 0xffffff);
 	uv_world_end(&r.w);
 }
 
@@ -401,7 +401,7 @@ Test(uv_flow, a_rule_that_drops_has_no_qp_and_keeps_it)
 	mac_add(&ask, 2, 1);
 	spec_add(&ask, DROP, 0);
 	flow = flow_made(&r, &ask);
-	CHECK_INT(flow->qp == NULL, 1);
+	CHECK_INT(flow_landing_of(flow)->qp == NULL, 1);
 	CHECK_INT(flow->kept_qp->qpn, r.qp.qpn);
 	CHECK_REFUSED(qp_free(&r.w, r.qp.handle), -EBUSY, WHY_CMD_BUSY);
 	CHECK_INT(flow_free(&r, ask.reply.flow_handle), 0);

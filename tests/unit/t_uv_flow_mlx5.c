@@ -131,8 +131,8 @@ Test(uv_flow_mlx5, a_short_mask_is_filled_up_with_zeros)
 	CHECK_INT(memcmp(&flow->rule.value, &want.value, sizeof want.value), 0);
 	CHECK_INT(flow->rule.level, STEER_LEVEL_NORMAL + 1);
 	CHECK_INT(flow->rule.continues, false);
-	CHECK_INT(flow->qp->qpn, r.qp.qpn);
-	CHECK_INT(flow->tag, 0);
+	CHECK_INT(flow_landing_of(flow)->qp->qpn, r.qp.qpn);
+	CHECK_INT(flow_landing_of(flow)->tag, 0);
 	uv_world_end(&r.w);
 }
 
@@ -408,7 +408,7 @@ Test(uv_flow_mlx5, rules_that_drop_and_that_miss_differ)
 	CHECK_REFUSED(rule_make(&r, &drop), -EEXIST, WHY_FLOW_CONFLICT);
 	CHECK_INT(flow_free(&r, miss.handle), 0);
 	CHECK_INT(rule_made(&r, &drop)->number & FLOW_MISSES, 0);
-	CHECK_INT(flow_of(&r, drop.handle)->qp == NULL, 1);
+	CHECK_INT(flow_landing_of(flow_of(&r, drop.handle))->qp == NULL, 1);
 	CHECK_REFUSED(rule_make(&r, &miss), -EEXIST, WHY_FLOW_CONFLICT);
 	uv_world_end(&r.w);
 }
@@ -425,7 +425,7 @@ Test(uv_flow_mlx5, a_tag_is_kept_for_completions)
 	rule.tag = 0x1000000;
 	CHECK_REFUSED(rule_make(&r, &rule), -EINVAL, WHY_CMD_VALUE);
 	rule.tag = 0xffffff;
-	CHECK_INT(rule_made(&r, &rule)->tag, 0xffffff);
+	CHECK_INT(flow_landing_of(rule_made(&r, &rule))->tag, 0xffffff);
 	rule.tag = 1;
 	CHECK_REFUSED(rule_make(&r, &rule), -EEXIST, WHY_FLOW_CONFLICT);
 	uv_world_end(&r.w);

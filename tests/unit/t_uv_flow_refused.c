@@ -492,7 +492,7 @@ Test(uv_flow_refused, rules_are_for_datagrams_too)
 	struct flow_ask ask;
 
 	flow_ask_begin(&ask, &r);
-	CHECK_INT(flow_made(&r, &ask)->qp->qpn, r.qp.qpn);
+	CHECK_INT(flow_landing_of(flow_made(&r, &ask))->qp->qpn, r.qp.qpn);
 	CHECK_REFUSED(qp_free(&r.w, r.qp.handle), -EBUSY, WHY_CMD_BUSY);
 	uv_world_end(&r.w);
 }
@@ -541,7 +541,7 @@ Test(uv_flow_refused, an_equal_rule_with_another_tag_is_eexist)
 	CHECK_INT(flow_make(&r, &ask), 0);
 	flow_ask_begin(&ask, &r);
 	mac_add(&ask, 2, 1);
-	CHECK_INT(flow_made(&r, &ask)->tag, 7);
+	CHECK_INT(flow_landing_of(flow_made(&r, &ask))->tag, 7);
 	spec_add(&ask, DROP, 0);
 	CHECK_REFUSED(flow_make(&r, &ask), -EEXIST, WHY_FLOW_CONFLICT);
 	uv_world_end(&r.w);
