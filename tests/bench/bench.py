@@ -246,6 +246,8 @@ def rows(peers):
         Row("13c", "as 13b, the time itself", "200 ns", ABSOLUTE, 200, steer("frame")),
         Row("13d", "as 13, not seen coming, the time itself", "200 ns", ABSOLUTE, 200,
             steer("alone")),
+        Row("13e", "a frame from QP to QP, its rule among 100,000: post, execute, poll",
+            "among 100", COST, 2, rounds_of("frame")),
         Row("run", "`verbena run true` less `true`", "15 ms", ABSOLUTE, 15e6, starts),
     ]
 

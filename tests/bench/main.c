@@ -27,6 +27,7 @@ static const struct row {
 	{ "random",		row_random,		false },
 	{ "idle",		row_idle,		false },
 	{ "connect",		row_connect,		true },
+	{ "frame",		row_frame,		false },
 	{ "pair_write_1m",	row_pair_write_1m,	false },
 	{ "pair_send",		row_pair_send,		false },
 	{ "pair_write",		row_pair_write,		false },

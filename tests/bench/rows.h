@@ -23,6 +23,9 @@ void row_random(void);
 void row_idle(void);
 void row_connect(void);
 
+/* frames.c: Ethernet */
+void row_frame(void);
+
 /* remote.c: two processes that know when to look */
 void row_pair_write_1m(void);
 void row_pair_send(void);

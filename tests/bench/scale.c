@@ -2,19 +2,15 @@
 /*
  * Rows of many queue pairs: 6, 6c and 6d.
  *
- * "Alone" and "one of 16,384" can't be measured in one process, where the others exist or do
- * not.  So two processes take turns on one CPU, slice by slice: one has one pair of
- * queue pairs, the other has them all.
+ * In those but the last two processes take turns: one has one pair of queue pairs, the other has
+ * them all.
  */
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "rows.h"
+#include "turns.h"
 #include "verbs.h"
 
-enum { QPS = 16384, DEPTH = 16, TURNS = 400, SLOT_BYTES = 64 };
+enum { QPS = 16384, DEPTH = 16, SLOT_BYTES = 64 };
 
 struct crowd {
 	struct port port;
@@ -24,6 +20,8 @@ struct crowd {
 	uint64_t seed;
 	unsigned (*next)(struct crowd *c);
 };
+
+static struct crowd crowd;
 
 static unsigned next_in_turn(struct crowd *c)
 {
@@ -64,8 +62,9 @@ static void crowd_open(struct crowd *c, unsigned count, unsigned (*next)(struct 
 
 static void crowd_write(void *ctx, unsigned count)
 {
-	struct crowd *c = ctx;
+	struct crowd *c = &crowd;
 
+	(void)ctx;
 	while (count--) {
 		unsigned i = c->next(c);
 
@@ -74,110 +73,55 @@ static void crowd_write(void *ctx, unsigned count)
 	}
 }
 
-/* --- taking turns --- */
+/* --- 6, 6b, 6c --- */
 
-struct seat {
-	int mine, other;		/* read a turn here, give it there */
-	double *best_ns;		/* shared with the parent */
-};
-
-static void turn_take(struct seat *s)
+static void crowd_sit(unsigned qps, unsigned (*next)(struct crowd *))
 {
-	char token;
-
-	if (read(s->mine, &token, 1) != 1)
-		exit(1);		/* the other one died and has said why */
-}
-
-/* When this fails, the other one has ended, which is right after its last turn. */
-static void turn_give(struct seat *s)
-{
-	if (write(s->other, "t", 1) != 1)
-		return;
-}
-
-/* One of the two processes. */
-static void sit(struct seat *s, unsigned qps, unsigned (*next)(struct crowd *))
-{
-	static struct crowd crowd;
-	struct side side = { .run = crowd_write, .ctx = &crowd };
-
 	crowd_open(&crowd, qps, next);
 	for (unsigned i = 0; i < qps; i++) {	/* each one once: touched */
 		post(crowd.qp[i], &crowd.request[i]);
 		await(crowd.port.send_cq, 1);
 	}
-	for (int round = 0; round < ROUNDS; round++) {
-		for (int i = 0; i < TURNS; i++) {
-			turn_take(s);
-			slice(&side);
-			turn_give(s);
-		}
-		s->best_ns[round] = side.best_ns;
-		side.best_ns = 1e18;
-	}
 }
 
-static pid_t seat_fork(struct seat *s, int unused[2], unsigned qps,
-		       unsigned (*next)(struct crowd *))
+static void open_in_turn(unsigned qps)
 {
-	pid_t pid = fork();
-
-	need(pid >= 0, "fork");
-	if (pid)
-		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	close(unused[0]);
-	close(unused[1]);
-	pin(0);
-	sit(s, qps, next);
-	_exit(0);
+	crowd_sit(qps, next_in_turn);
 }
 
-static void take_turns(unsigned (*next)(struct crowd *))
+static void open_random(unsigned qps)
 {
-	int pipes[2][2];
-	double *best_ns = memory_shared(2 * ROUNDS * sizeof *best_ns);
-	struct seat seats[2];
-	pid_t pid[2];
-	int status;
+	crowd_sit(qps, next_random);
+}
 
-	need(!pipe(pipes[0]) && !pipe(pipes[1]), "pipe");
-	signal(SIGPIPE, SIG_IGN);
-	for (int i = 0; i < 2; i++)
-		seats[i] = (struct seat){ pipes[i][0], pipes[!i][1], best_ns + i * ROUNDS };
-	for (int i = 0; i < 2; i++) {
-		int none[2] = { pipes[i][1], pipes[!i][0] };	/* the ends that it does not use */
+/* Uses its first queue pair only. */
+static void open_idle(unsigned qps)
+{
+	crowd_sit(qps, next_same);
+}
 
-		pid[i] = i ? seat_fork(&seats[i], none, 2, next_same) :
-			 seat_fork(&seats[i], none, QPS, next);
-	}
-	turn_give(&seats[1]);		/* the crowd begins */
-	for (int i = 0; i < 4; i++)
-		close(pipes[i / 2][i % 2]);
-	for (int i = 0; i < 2; i++) {
-		need(waitpid(pid[i], &status, 0) == pid[i], "waitpid");
-		if (status)
-			die("bench: a process of the pair ended with status 0x%x", status);
-	}
-	for (int i = 0; i < ROUNDS; i++)
-		tell_round(best_ns[i], best_ns[ROUNDS + i]);
+static void against_one(turns_open_fn *open)
+{
+	const struct seat seats[2] = {
+		{ open, QPS, crowd_write, NULL }, { open_idle, 2, crowd_write, NULL },
+	};
+
+	take_turns(seats);
 }
 
 void row_round_robin(void)
 {
-	take_turns(next_in_turn);
+	against_one(open_in_turn);
 }
 
 void row_random(void)
 {
-	take_turns(next_random);
+	against_one(open_random);
 }
 
-/* Both use their first queue pair only. */
 void row_idle(void)
 {
-	take_turns(next_same);
+	against_one(open_idle);
 }
 
 /* --- 6d --- */
@@ -197,8 +141,6 @@ static uint64_t connect_one(struct crowd *c)
 
 void row_connect(void)
 {
-	static struct crowd crowd;
-
 	crowd_open(&crowd, QPS, next_same);
 	for (int round = 0; round < ROUNDS; round++) {
 		uint64_t sample[101];
