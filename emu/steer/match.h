@@ -46,7 +46,8 @@ bool steer_remove(struct steer_table *t, uint64_t id);	/* false: there is none *
 /* All whose ids have these bits where @mask has ones. */
 void steer_remove_all(struct steer_table *t, uint64_t bits, uint64_t mask);
 
-/* The oldest rule that is equal to this one in level, mask and value, and that @fits says yes to. */
+/* The oldest rule that is equal to this one in level, mask and value and that @fits says yes to.
+ * False: there is none. */
 typedef bool steer_fits_fn(const void *ctx, uint64_t id);
 bool steer_equal(const struct steer_table *t, const struct steer_rule *rule, steer_fits_fn *fits,
 		 const void *ctx, uint64_t *id_out);
