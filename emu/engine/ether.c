@@ -6,7 +6,7 @@
  * The hosts are the stations; where an address is, the switch has learned from the frames that came
  * from there, and a frame for a group or for an unknown address goes to all of them.  That may be
  * the sender's own: there the adapter turns the frame round.  An adapter is promiscuous: which
- * addresses are its own only rules say.
+ * addresses are its own only rules say.  Sniffers also see what leaves their host.
  *
  * Each function keeps a copy of the rules of every host.  Those of its own host are in
  * emu_dev.rules, with its own among them.
@@ -130,6 +130,22 @@ static void targets_add(struct engine *e, const struct steer_table *table, const
 	s->target_count += found < room ? found : room;
 }
 
+/* Of the own host, for a frame that is not for it. */
+static void sniffers_add(struct engine *e, const struct frame *f)
+{
+	const struct steer_table *table = e->dev->rules;
+	struct ether *s = &e->ether;
+	unsigned room = ETHER_TARGETS_MAX - s->target_count, found;
+	union steer_key key;
+
+	if (!steer_has_level(table, STEER_LEVEL_SNIFFER))
+		return;
+	frame_key(f, steer_blocks(table), &key);
+	found = steer_lookup_level(table, STEER_LEVEL_SNIFFER, &key, s->target + s->target_count,
+				   room);
+	s->target_count += found < room ? found : room;
+}
+
 static void targets_find(struct engine *e, const struct frame *f)
 {
 	const uint8_t *dst = f->at + DST_AT;
@@ -141,6 +157,8 @@ static void targets_find(struct engine *e, const struct frame *f)
 	e->ether.leaves = node < 0 || (uint32_t)node != e->ether.node;
 	if (node >= 0) {
 		targets_add(e, *table_at(e, (uint32_t)node), f);
+		if (e->ether.leaves)
+			sniffers_add(e, f);
 		return;
 	}
 	targets_add(e, e->dev->rules, f);

@@ -333,12 +333,13 @@ static const struct steer_slot *level_match(const struct steer_level *l,
 	return best;
 }
 
-unsigned steer_lookup_from(const struct steer_table *t, uint32_t level,
-			   const union steer_key *key, uint64_t *id, unsigned max)
+/* @levels: bits; all of them are used. */
+static inline unsigned lookup(const struct steer_table *t, uint64_t levels,
+			      const union steer_key *key, uint64_t *id, unsigned max)
 {
 	struct finding f = { .id = id, .max = max };
 
-	for (uint64_t levels = t->levels_used & UINT64_MAX << level; levels; levels &= levels - 1) {
+	for (; levels; levels &= levels - 1) {
 		unsigned next = (unsigned)__builtin_ctzll(levels);
 		const struct steer_slot *s = level_match(&t->level[next], key);
 
@@ -348,10 +349,27 @@ unsigned steer_lookup_from(const struct steer_table *t, uint32_t level,
 	return f.count;
 }
 
+unsigned steer_lookup_from(const struct steer_table *t, uint32_t level,
+			   const union steer_key *key, uint64_t *id, unsigned max)
+{
+	return lookup(t, t->levels_used & UINT64_MAX << level, key, id, max);
+}
+
+unsigned steer_lookup_level(const struct steer_table *t, uint32_t level,
+			    const union steer_key *key, uint64_t *id, unsigned max)
+{
+	return lookup(t, t->levels_used & UINT64_C(1) << level, key, id, max);
+}
+
 unsigned steer_lookup(const struct steer_table *t, const union steer_key *key, uint64_t *id,
 		      unsigned max)
 {
-	return steer_lookup_from(t, 0, key, id, max);
+	return lookup(t, t->levels_used, key, id, max);
+}
+
+bool steer_has_level(const struct steer_table *t, uint32_t level)
+{
+	return t->levels_used >> level & 1;
 }
 
 /* Small groups are in the cache anyway, and of many large ones the first few are enough. */

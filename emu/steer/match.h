@@ -64,6 +64,10 @@ unsigned steer_lookup(const struct steer_table *t, const union steer_key *key, u
 /* Without the levels in front of @level. */
 unsigned steer_lookup_from(const struct steer_table *t, uint32_t level,
 			   const union steer_key *key, uint64_t *id, unsigned max);
+/* In this level only. */
+unsigned steer_lookup_level(const struct steer_table *t, uint32_t level,
+			    const union steer_key *key, uint64_t *id, unsigned max);
+bool steer_has_level(const struct steer_table *t, uint32_t level);	/* some rule */
 /* A look-up with this key comes soon: what it would wait for is brought meanwhile.  Among a hundred
  * thousand rules that wait is most of a look-up; to read the next frames first, or to check this
  * one's payload between the two calls, takes it away. */

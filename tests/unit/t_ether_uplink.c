@@ -287,6 +287,26 @@ Test(fabric, only_what_is_for_this_host_stays)
 	pair_end(&p);
 }
 
+/* Of a frame for another host, sniffers of this one get a copy and its other rules nothing. */
+Test(fabric, sniffers_see_what_leaves)
+{
+	struct pair p = pair_new(true, false, 2);
+	struct flow_init sniffer = { .level = STEER_LEVEL_SNIFFER, .continues = true };
+
+	sniffer.qp = p.r.w->b.qp;
+	rules_learn(p.self.rules, station, 2);
+	rule(&p.r, to_station(station, p.r.w->b.qp));
+	recvs_post(&p.r.w->b, 3);
+	frame_send(&p.r, station);
+	expect_nothing(&p.r);
+	rule(&p.r, sniffer);
+	frame_send(&p.r, station);
+	cr_expect_not_null(rig_poll(&p.r));
+	expect_nothing(&p.r);
+	cr_expect_eq(outside.out_count, 2);
+	pair_end(&p);
+}
+
 Test(fabric, the_hosts_stack_is_a_station)
 {
 	static const uint8_t src[6] = { 0x02, 0, 0, 0, 0, 9 };
