@@ -5,8 +5,8 @@
  * A key that the own table has not got is looked for in the segment of the function that the number
  * belongs to, and judged by the same rules.  What comes out is no memory of ours: the address leads
  * to a note of what was asked for, and when the bytes are moved it is asked again, announced to the
- * owner, so that nothing is touched after the owner has taken the key back.  Where the kernel lets
- * us not move them, the owner's engine does (errand.c) and is who asks again.
+ * owner, so that nothing is touched after the owner has taken the key back.  Where the kernel does
+ * not let us move them, the owner's engine does (errand.c), and judges again.
  */
 #include <errno.h>
 #include <sched.h>
