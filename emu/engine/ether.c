@@ -117,7 +117,11 @@ static void rules_catch_up(struct engine *e)
 
 /* --- who gets it --- */
 
-static void targets_add(struct engine *e, const struct steer_table *table, const struct frame *f)
+typedef unsigned lookup_fn(const struct steer_table *rules, const union steer_key *key,
+			   uint64_t *id, unsigned max);
+
+static void targets_add(struct engine *e, const struct steer_table *table, const struct frame *f,
+			lookup_fn *lookup)
 {
 	struct ether *s = &e->ether;
 	unsigned room = ETHER_TARGETS_MAX - s->target_count, found;
@@ -126,24 +130,14 @@ static void targets_add(struct engine *e, const struct steer_table *table, const
 	if (!table)
 		return;
 	frame_key(f, steer_blocks(table), &key);
-	found = flow_lookup(table, &key, s->target + s->target_count, room);
+	found = lookup(table, &key, s->target + s->target_count, room);
 	s->target_count += found < room ? found : room;
 }
 
-/* Of the own host, for a frame that is not for it. */
-static void sniffers_add(struct engine *e, const struct frame *f)
+static unsigned sniffers_lookup(const struct steer_table *rules, const union steer_key *key,
+				uint64_t *id, unsigned max)
 {
-	const struct steer_table *table = e->dev->rules;
-	struct ether *s = &e->ether;
-	unsigned room = ETHER_TARGETS_MAX - s->target_count, found;
-	union steer_key key;
-
-	if (!steer_has_level(table, STEER_LEVEL_SNIFFER))
-		return;
-	frame_key(f, steer_blocks(table), &key);
-	found = steer_lookup_level(table, STEER_LEVEL_SNIFFER, &key, s->target + s->target_count,
-				   room);
-	s->target_count += found < room ? found : room;
+	return steer_lookup_level(rules, STEER_LEVEL_SNIFFER, key, id, max);
 }
 
 static void targets_find(struct engine *e, const struct frame *f)
@@ -156,14 +150,14 @@ static void targets_find(struct engine *e, const struct frame *f)
 		node = rules_station(e->ether.rules, dst);
 	e->ether.leaves = node < 0 || (uint32_t)node != e->ether.node;
 	if (node >= 0) {
-		targets_add(e, *table_at(e, (uint32_t)node), f);
-		if (e->ether.leaves)
-			sniffers_add(e, f);
+		targets_add(e, *table_at(e, (uint32_t)node), f, flow_lookup);
+		if (e->ether.leaves && steer_has_level(e->dev->rules, STEER_LEVEL_SNIFFER))
+			targets_add(e, e->dev->rules, f, sniffers_lookup);
 		return;
 	}
-	targets_add(e, e->dev->rules, f);
+	targets_add(e, e->dev->rules, f, flow_lookup);
 	for (uint32_t other = 0; other < e->ether.node_end; other++)
-		targets_add(e, e->ether.table[other], f);
+		targets_add(e, e->ether.table[other], f, flow_lookup);
 }
 
 /* Others may have no room; then nobody shall have got it. */
@@ -363,7 +357,7 @@ bool ether_from_outside(struct engine *e, const struct frame *f, bool is_last)
 
 	rules_catch_up(e);
 	e->ether.target_count = 0;
-	targets_add(e, e->dev->rules, f);
+	targets_add(e, e->dev->rules, f, flow_lookup);
 	while ((early = target_early(e, f))) {
 		if (!is_last)
 			return false;

@@ -5,63 +5,15 @@
  *
  * a's QPs are on b's domain, as if it were imported.
  */
-#include "tests/unit/direct_world.h"
+#include "tests/unit/abroad_world.h"
 
-static struct emu_proxy proxy;
-static struct emu_pd proxy_pd;
-
-static uint32_t generation_of(void *ctx, uint32_t slot)
-{
-	return fabric_generation(((struct end *)ctx)->fabric, slot);
-}
-
-static void begin(void)
-{
-	static struct abroad_hold hold;
-
-	start();
-	a->w.dev.abroad = (struct abroad){ .ctx = a, .generation_of = generation_of };
-	abroad_keys_begin(a->e);
-	proxy_pd.pdn = b->w.pd->pdn;
-	proxy = (struct emu_proxy){
-		.obj = &proxy_pd.obj, .hold = &hold,
-		.ref = { fabric_self(b->fabric),
-			 fabric_generation(b->fabric, fabric_self(b->fabric)), 0 },
-	};
-	a->w.dev.proxies = &proxy;
-}
-
-TestSuite(abroad, .init = begin, .fini = stop, .timeout = 60);
-
-static struct key_use use_of(uint32_t access, size_t offset, size_t bytes)
-{
-	return (struct key_use){
-		.key = b->w.a.mr->key, .pdn = b->w.pd->pdn, .qpn = KEY_QPN_LOCAL,
-		.access = access, .addr = (uintptr_t)b->w.a.data + offset, .bytes = bytes,
-	};
-}
-
-static struct iovec far_memory(uint32_t access, size_t offset, size_t bytes)
-{
-	const struct key_use use = use_of(access, offset, bytes);
-	struct iovec out;
-
-	cr_assert_eq(key_use_check(&a->w.dev.keys, &use, &out), WHY_NONE);
-	cr_assert(mem_is_far((uintptr_t)out.iov_base));
-	cr_assert_eq(out.iov_len, bytes);
-	return out;
-}
+TestSuite(abroad, .init = abroad_start, .fini = stop, .timeout = 60);
 
 static enum why verdict(struct key_use use)
 {
 	struct iovec out;
 
 	return key_use_check(&a->w.dev.keys, &use, &out);
-}
-
-static enum mem_side copy(const struct iovec *to, const struct iovec *from, size_t bytes)
-{
-	return mem_copy_spans(to, 1, 0, from, 1, 0, bytes);
 }
 
 Test(abroad, bytes_go_both_ways)

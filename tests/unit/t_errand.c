@@ -8,20 +8,13 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include "emu/share/errand.h"
-#include "tests/unit/direct_world.h"
+#include "tests/unit/abroad_world.h"
 
 enum { LARGE = 300000, PIECE = SHARE_ERRAND_BYTES };
 
-static struct emu_proxy proxy;
-static struct emu_pd proxy_pd;
 static _Atomic uint32_t called[2];	/* a, b */
 static _Atomic uint32_t *told_called;	/* of another process */
 static _Atomic unsigned calls;
-
-static uint32_t generation_of(void *ctx, uint32_t slot)
-{
-	return fabric_generation(((struct end *)ctx)->fabric, slot);
-}
 
 static void test_call(struct wire *w, unsigned member)
 {
@@ -40,28 +33,13 @@ static void end_listens(struct end *n, _Atomic uint32_t *flag)
 	n->wire.base.called = flag;
 }
 
-/* a has imported a domain of the member @slot. */
-static void import(uint32_t slot, uint32_t generation, uint32_t pdn)
-{
-	static struct abroad_hold hold;
-
-	proxy_pd.pdn = pdn;
-	proxy = (struct emu_proxy){
-		.obj = &proxy_pd.obj, .hold = &hold, .ref = { slot, generation, 0 },
-	};
-	a->w.dev.proxies = &proxy;
-}
-
 static void begin(void)
 {
-	start();
+	abroad_start();
 	b->share->is_closed = true;
 	b->share->header->is_closed = true;
-	a->w.dev.abroad = (struct abroad){ .ctx = a, .generation_of = generation_of };
-	abroad_keys_begin(a->e);
 	end_listens(a, &called[0]);
 	end_listens(b, &called[1]);
-	import(fabric_self(b->fabric), b->share->generation, b->w.pd->pdn);
 }
 
 TestSuite(errand, .init = begin, .fini = stop, .timeout = 60);
@@ -92,29 +70,6 @@ static void owner_stop(void)
 }
 
 /* --- what is asked --- */
-
-static struct key_use use_of(uint32_t access, size_t offset, size_t bytes)
-{
-	return (struct key_use){
-		.key = b->w.a.mr->key, .pdn = b->w.pd->pdn, .qpn = KEY_QPN_LOCAL,
-		.access = access, .addr = (uintptr_t)b->w.a.data + offset, .bytes = bytes,
-	};
-}
-
-static struct iovec far_memory(uint32_t access, size_t offset, size_t bytes)
-{
-	const struct key_use use = use_of(access, offset, bytes);
-	struct iovec out;
-
-	cr_assert_eq(key_use_check(&a->w.dev.keys, &use, &out), WHY_NONE);
-	cr_assert(mem_is_far((uintptr_t)out.iov_base));
-	return out;
-}
-
-static enum mem_side copy(const struct iovec *to, const struct iovec *from, size_t bytes)
-{
-	return mem_copy_spans(to, 1, 0, from, 1, 0, bytes);
-}
 
 static struct share_peer *peer_of_a(void)
 {
