@@ -110,12 +110,6 @@ static unsigned holds_of(struct share_peer *peer, const struct abroad_ref *ref,
 	return count;
 }
 
-static bool member_lives(struct local *l, uint32_t slot, uint32_t generation)
-{
-	return generation && fabric_generation(l->fabric, slot) == generation &&
-	       fabric_life(l->fabric, slot) != FABRIC_DEAD;
-}
-
 /* Who lives and can't be looked at may hold anything. */
 static unsigned member_holds(struct local *l, uint32_t slot, const struct abroad_ref *ref,
 			     unsigned *users)
@@ -123,7 +117,7 @@ static unsigned member_holds(struct local *l, uint32_t slot, const struct abroad
 	uint32_t generation = fabric_generation(l->fabric, slot);
 	struct share_peer *peer;
 
-	if (!member_lives(l, slot, generation))
+	if (!fabric_lives(l->fabric, slot, generation))
 		return 0;
 	peer = share_peer_at(l->share, slot, generation);
 	return peer ? holds_of(peer, ref, users) : 1;
@@ -157,7 +151,7 @@ static int no_segment(struct local *l, const struct abroad_ref *ref)
 	const struct timespec nap = { .tv_nsec = DYING_NAP_NS };
 
 	for (int i = 0; i < DYING_NAPS; i++) {
-		if (!member_lives(l, ref->slot, ref->generation))
+		if (!fabric_lives(l->fabric, ref->slot, ref->generation))
 			return -EIO;
 		syscall(SYS_nanosleep, &nap, NULL);
 	}
@@ -169,7 +163,7 @@ static int read_entry(void *ctx, const struct abroad_ref *ref, union abroad_entr
 	struct local *l = ctx;
 	struct share_peer *peer;
 
-	if (!member_lives(l, ref->slot, ref->generation))
+	if (!fabric_lives(l->fabric, ref->slot, ref->generation))
 		return -EIO;
 	peer = share_peer_at(l->share, ref->slot, ref->generation);
 	if (!peer)
@@ -242,7 +236,7 @@ static uint32_t generation_of(void *ctx, uint32_t slot)
 
 static bool lives(void *ctx, const struct abroad_ref *ref)
 {
-	return member_lives(ctx, ref->slot, ref->generation);
+	return fabric_lives(((struct local *)ctx)->fabric, ref->slot, ref->generation);
 }
 
 void abroad_begin(struct emu_dev *dev, struct fabric *fabric, struct share *share)

@@ -224,7 +224,6 @@ static void segment_begin(struct emu_function *f)
 		[SHARE_RESPONDER] = sizeof(struct rc_resp), [SHARE_KEY] = sizeof(struct key_entry),
 		[SHARE_ABROAD] = sizeof(union abroad_entry),
 	};
-
 	bool is_closed = self_env_says("VERBENA_ONE_SIDED", "ring");
 
 	if (share_create(f->fabric, bytes, is_closed, &f->share))

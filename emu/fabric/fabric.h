@@ -88,6 +88,13 @@ enum fabric_life fabric_life(struct fabric *f, unsigned member);
  * per-member state. */
 uint32_t fabric_generation(struct fabric *f, unsigned member);
 
+/* Is the member that had the slot in this generation there, and not dead? */
+static inline bool fabric_lives(struct fabric *f, unsigned member, uint32_t generation)
+{
+	return generation && fabric_generation(f, member) == generation &&
+	       fabric_life(f, member) != FABRIC_DEAD;
+}
+
 /* The process of a live member, 0: none. */
 pid_t fabric_pid(const struct fabric *f, unsigned member);
 

@@ -19,19 +19,13 @@ static bool is_state(struct share *s, unsigned i, enum desk_state state)
 	       DESK(s->desk[i].turn, state);
 }
 
-static bool member_is_gone(struct share *s, unsigned slot, uint32_t generation)
-{
-	return fabric_generation(s->fabric, slot) != generation ||
-	       fabric_life(s->fabric, slot) == FABRIC_DEAD;
-}
-
 /* Its bytes must not be used before the one that took them has done with them. */
 static bool is_free(struct share *s, unsigned i)
 {
 	struct desk *desk = &s->desk[i];
 
 	if (desk->is_lost && !is_state(s, i, DESK_DONE) &&
-	    !member_is_gone(s, desk->slot, desk->generation))
+	    fabric_lives(s->fabric, desk->slot, desk->generation))
 		return false;
 	desk->is_lost = false;
 	return true;

@@ -240,9 +240,10 @@ static struct judged execute_read(struct request *q)
 
 static struct judged execute_atomic(struct request *q)
 {
+	static const struct home nobodys;
 	const uint64_t at = (uintptr_t)q->memory.iov_base;
 	/* Others' memory is under a lock of theirs. */
-	const struct home none = { 0 }, *home = mem_is_far(at) ? &none : &q->tp->dev->home;
+	const struct home *home = mem_is_far(at) ? &nobodys : &q->tp->dev->home;
 	struct atomic atomic;
 	uint64_t old;
 	int failed;

@@ -43,8 +43,6 @@ static inline void relax(void)
 }
 
 void pin(int cpu);
-
-void pin(int cpu);
 void pin_to_two(void);			/* the calling thread may run on CPU 0 and 1 */
 
 /* Every page is there and written. */

@@ -58,4 +58,37 @@ static inline enum mem_side copy(const struct iovec *to, const struct iovec *fro
 {
 	return mem_copy_spans(to, 1, 0, from, 1, 0, bytes);
 }
+
+/* Atomics of every kind on b's first word. */
+static inline void atomics_check(void)
+{
+	struct iovec there = far_memory(KEY_LOCAL_WRITE, 0, 8);
+	uint64_t at = (uintptr_t)there.iov_base, old, value = 5;
+	uint32_t old32;
+
+	memcpy(b->w.a.data, &value, sizeof value);
+	cr_assert_eq(mem_fetch_add(at, 2, &old), 0);
+	cr_assert_eq(old, 5);
+	cr_assert_eq(mem_compare_swap(at, 7, 9, &old), 0);
+	cr_assert_eq(old, 7);
+	cr_assert_eq(mem_compare_swap(at, 7, 10, &old), 0);
+	cr_assert_eq(old, 9);
+	cr_assert_eq(mem_compare_swap32(at, 9, 11, &old32), 0);
+	cr_assert_eq(old32, 9);
+	cr_assert_eq(mem_compare_swap(at + 1, 0, 1, &old), -EFAULT, "not aligned");
+	memcpy(&value, b->w.a.data, sizeof value);
+	cr_assert_eq(value, 11);
+}
+
+static inline void sides_check(void)
+{
+	struct iovec there = far_memory(KEY_LOCAL_WRITE, 0, 8192), here = { a->w.a.data, 8192 };
+	struct iovec bad = { (void *)16, 8192 };
+
+	cr_assert_eq(copy(&bad, &there, 8192), MEM_SIDE_DST);
+	cr_assert_eq(copy(&there, &bad, 8192), MEM_SIDE_SRC);
+	munmap(b->w.a.data + 4096, 4096);
+	cr_assert_eq(copy(&here, &there, 8192), MEM_SIDE_SRC);
+	cr_assert_eq(copy(&there, &here, 8192), MEM_SIDE_DST);
+}
 #endif

@@ -634,7 +634,7 @@ Test(direct, a_target_that_was_killed_is_not_written_to)
 /* Of the one segment in the fabric. */
 static bool says_closed(const char *fabric)
 {
-	struct share_header head = { 0 };
+	static struct share_header head;
 	char path[300];
 	DIR *d;
 	struct dirent *entry;

@@ -118,23 +118,9 @@ Test(errand, a_process_that_is_forbidden_later_is_asked_too)
 
 Test(errand, atomics_are_those_of_the_owner)
 {
-	struct iovec there = far_memory(KEY_LOCAL_WRITE, 0, 8);
-	uint64_t at = (uintptr_t)there.iov_base, old, value = 5;
-	uint32_t old32;
-
 	owner_start();
-	memcpy(b->w.a.data, &value, sizeof value);
-	cr_assert_eq(mem_fetch_add(at, 2, &old), 0);
-	cr_assert_eq(old, 5);
-	cr_assert_eq(mem_compare_swap(at, 7, 9, &old), 0);
-	cr_assert_eq(old, 7);
-	cr_assert_eq(mem_compare_swap(at, 7, 10, &old), 0);
-	cr_assert_eq(old, 9);
-	cr_assert_eq(mem_compare_swap32(at, 9, 11, &old32), 0);
-	cr_assert_eq(old32, 9);
+	atomics_check();
 	owner_stop();
-	memcpy(&value, b->w.a.data, sizeof value);
-	cr_assert_eq(value, 11);
 }
 
 /* --- who judges --- */
@@ -227,15 +213,8 @@ Test(errand, a_key_that_is_gone_meanwhile_moves_nothing)
 
 Test(errand, the_side_that_faults_is_named)
 {
-	struct iovec there = far_memory(KEY_LOCAL_WRITE, 0, 8192), here = { a->w.a.data, 8192 };
-	struct iovec bad = { (void *)16, 8192 };
-
 	owner_start();
-	cr_assert_eq(copy(&bad, &there, 8192), MEM_SIDE_DST);
-	cr_assert_eq(copy(&there, &bad, 8192), MEM_SIDE_SRC);
-	munmap(b->w.a.data + 4096, 4096);
-	cr_assert_eq(copy(&here, &there, 8192), MEM_SIDE_SRC);
-	cr_assert_eq(copy(&there, &here, 8192), MEM_SIDE_DST);
+	sides_check();
 	owner_stop();
 }
 
