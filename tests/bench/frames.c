@@ -3,26 +3,23 @@
  * Row 13e: a frame from one RAW_PACKET queue pair to another, found by one of many rules.
  *
  * A rule is one TCP connection over IPv4, as in steer.c, and each frame is of another one at
- * random; nothing is known of the next.  Two processes take turns, one with 100,000 rules and one
- * with 100, each in a fabric of its own: rules of a host are ordered together.
+ * random (connections.h); nothing is known of the next.  Two processes take turns, one with 100,000
+ * rules and one with 100, each in a fabric of its own: rules of a host are ordered together.
  */
-#include <arpa/inet.h>
 #include <infiniband/verbs.h>
-#include <stdlib.h>
-#include <string.h>
+#include "connections.h"
 #include "rows.h"
 #include "turns.h"
 #include "verbs.h"
 
-enum { FEW = 100, MANY = 100000, DEPTH = 64, SLOT_BYTES = 128, FRAME_BYTES = 14 + 20 + 20 + 10,
-	SPORT_AT = 34, SRC_IP_AT = 26 };
+enum { DEPTH = 64, SLOT_BYTES = 128 };
 
 static struct wires {
 	struct port port;
 	struct ibv_qp *from, *to;
 	struct ibv_send_wr send;
 	struct ibv_sge piece;
-	unsigned rules, random;
+	uint32_t rules, random;
 } w;
 
 static struct ibv_qp *raw_new(void)
@@ -45,17 +42,6 @@ static struct ibv_qp *raw_new(void)
 	return qp;
 }
 
-/* What differs between connections. */
-static uint32_t source_ip(unsigned i)
-{
-	return htonl(0x0a000000 + i);
-}
-
-static uint16_t source_port(unsigned i)
-{
-	return htons((uint16_t)(1024 + i * 7919));
-}
-
 static void rule_add(unsigned i)
 {
 	struct {
@@ -68,29 +54,14 @@ static void rule_add(unsigned i)
 			  .port = 1 },
 		.eth = { .type = IBV_FLOW_SPEC_ETH, .size = sizeof rule.eth },
 		.ip = { .type = IBV_FLOW_SPEC_IPV4, .size = sizeof rule.ip,
-			.val = { source_ip(i), htonl(0xc0a80001) },
+			.val = { htonl(connection_ip(i)), htonl(CONNECTION_DST_IP) },
 			.mask = { UINT32_MAX, UINT32_MAX } },
 		.tcp = { .type = IBV_FLOW_SPEC_TCP, .size = sizeof rule.tcp,
-			 .val = { htons(443), source_port(i) },
+			 .val = { htons(CONNECTION_DPORT), htons(connection_port(i)) },
 			 .mask = { UINT16_MAX, UINT16_MAX } },
 	};
 
 	need(ibv_create_flow(w.to, &rule.attr), "ibv_create_flow");
-}
-
-static void frame_set(uint8_t *frame)
-{
-	static const uint8_t start[] = { 2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 50 };
-	const uint32_t destination = htonl(0xc0a80001);
-	const uint16_t port = htons(443);
-
-	memset(frame, 0, FRAME_BYTES);
-	memcpy(frame, start, sizeof start);
-	frame[14 + 8] = 64;
-	frame[14 + 9] = 6;
-	memcpy(frame + 14 + 16, &destination, sizeof destination);
-	memcpy(frame + 34 + 2, &port, sizeof port);
-	frame[34 + 12] = 0x50;
 }
 
 static void wires_open(unsigned rules)
@@ -101,21 +72,12 @@ static void wires_open(unsigned rules)
 	w.rules = rules;
 	for (unsigned i = 0; i < rules; i++)
 		rule_add(i);
-	frame_set(w.port.buf);
-	w.piece = (struct ibv_sge){ (uintptr_t)w.port.buf, FRAME_BYTES, w.port.mr->lkey };
+	connection_frame(w.port.buf);
+	w.piece = (struct ibv_sge){ (uintptr_t)w.port.buf, CONNECTION_FRAME_BYTES,
+				    w.port.mr->lkey };
 	w.send = (struct ibv_send_wr){ .sg_list = &w.piece, .num_sge = 1, .opcode = IBV_WR_SEND };
 	for (unsigned i = 0; i < DEPTH; i++)
 		recv_post(w.to, &w.port, (i + 1) * SLOT_BYTES, SLOT_BYTES);
-}
-
-static void frame_next(void)
-{
-	unsigned i;
-
-	w.random = w.random * 1664525 + 1013904223;
-	i = (unsigned)((uint64_t)w.random * w.rules >> 32);
-	memcpy(w.port.buf + SRC_IP_AT, &(uint32_t){ source_ip(i) }, 4);
-	memcpy(w.port.buf + SPORT_AT, &(uint16_t){ source_port(i) }, 2);
 }
 
 static void frames_send(void *ctx, unsigned count)
@@ -124,7 +86,7 @@ static void frames_send(void *ctx, unsigned count)
 
 	(void)ctx;
 	while (count--) {
-		frame_next();
+		connection_set(w.port.buf, connection_next(&w.random, w.rules));
 		if (ibv_post_send(w.from, &w.send, &bad))
 			die("bench: ibv_post_send");
 		await(w.port.send_cq, 1);
@@ -136,8 +98,8 @@ static void frames_send(void *ctx, unsigned count)
 void row_frame(void)
 {
 	static const struct seat seats[2] = {
-		{ wires_open, MANY, frames_send, "bench-many" },
-		{ wires_open, FEW, frames_send, "bench-few" },
+		{ wires_open, CONNECTIONS_MANY, frames_send, "bench-many" },
+		{ wires_open, CONNECTIONS_FEW, frames_send, "bench-few" },
 	};
 
 	take_turns(seats);

@@ -10,10 +10,11 @@
  */
 #include <string.h>
 #include "bench.h"
+#include "connections.h"
 #include "emu/steer/frame.h"
 #include "emu/steer/match.h"
 
-enum { FEW = 100, MANY = 100000, AHEAD = 8, FRAME_BYTES = 14 + 20 + 20 + 10 };
+enum { AHEAD = 8 };
 
 struct flows {
 	struct steer_table *table;
@@ -22,19 +23,8 @@ struct flows {
 		union steer_key key;
 		uint32_t i;
 	} coming[AHEAD];
-	uint8_t frame[FRAME_BYTES];
+	uint8_t frame[CONNECTION_FRAME_BYTES];
 };
-
-/* What differs between flows; each has its own address. */
-static uint32_t flow_address(uint32_t i)
-{
-	return 0x0a000000 + i;
-}
-
-static uint16_t flow_port(uint32_t i)
-{
-	return (uint16_t)(1024 + i * 7919);
-}
 
 static void store_be(uint8_t *at, uint32_t value, unsigned bytes)
 {
@@ -44,29 +34,22 @@ static void store_be(uint8_t *at, uint32_t value, unsigned bytes)
 	}
 }
 
-/* Any of them, each time another. */
-static uint32_t flow_next(struct flows *f)
-{
-	f->random = f->random * 1664525 + 1013904223;
-	return (uint32_t)((uint64_t)f->random * f->count >> 32);
-}
-
 static void key_all(union steer_key *key)
 {
 	uint8_t *block = key->block[STEER_OUTER];
 
 	block[STEER_IP_PROTOCOL] = 6;
 	block[STEER_FLAGS] = 4 << STEER_IP_VERSION_SHIFT;
-	store_be(block + STEER_TCP_DPORT, 443, 2);
-	store_be(block + STEER_DST_IPV4, 0xc0a80001, 4);
+	store_be(block + STEER_TCP_DPORT, CONNECTION_DPORT, 2);
+	store_be(block + STEER_DST_IPV4, CONNECTION_DST_IP, 4);
 }
 
 static void key_one(union steer_key *key, uint32_t i)
 {
 	uint8_t *block = key->block[STEER_OUTER];
 
-	store_be(block + STEER_TCP_SPORT, flow_port(i), 2);
-	store_be(block + STEER_SRC_IPV4, flow_address(i), 4);
+	store_be(block + STEER_TCP_SPORT, connection_port(i), 2);
+	store_be(block + STEER_SRC_IPV4, connection_ip(i), 4);
 }
 
 static void rule_add(struct flows *f, uint32_t i)
@@ -85,18 +68,6 @@ static void rule_add(struct flows *f, uint32_t i)
 		die("bench_steer: no memory");
 }
 
-static void frame_all(uint8_t *frame)
-{
-	static const uint8_t start[] = { 2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 50 };
-
-	memcpy(frame, start, sizeof start);
-	frame[14 + 8] = 64;
-	frame[14 + 9] = 6;
-	store_be(frame + 14 + 16, 0xc0a80001, 4);
-	store_be(frame + 34 + 2, 443, 2);
-	frame[34 + 12] = 0x50;
-}
-
 static void flows_open(struct flows *f, uint32_t count)
 {
 	*f = (struct flows){ .count = count };
@@ -106,7 +77,7 @@ static void flows_open(struct flows *f, uint32_t count)
 		rule_add(f, i);
 	for (unsigned i = 0; i < AHEAD; i++)
 		key_all(&f->coming[i].key);
-	frame_all(f->frame);
+	connection_frame(f->frame);
 }
 
 static void look_up(const struct flows *f, const struct coming *c)
@@ -122,24 +93,19 @@ static void key_prepare(struct flows *f, struct coming *c)
 {
 	uint64_t *word = c->key.word;
 
-	c->i = flow_next(f);
+	c->i = connection_next(&f->random, f->count);
 	word[STEER_TCP_SPORT / 8] = (word[STEER_TCP_SPORT / 8] & ~(0xffffull << 32)) |
-				    (uint64_t)__builtin_bswap16(flow_port(c->i)) << 32;
-	word[STEER_SRC_IPV4 / 8] = (uint64_t)__builtin_bswap32(flow_address(c->i)) << 32;
+				    (uint64_t)__builtin_bswap16(connection_port(c->i)) << 32;
+	word[STEER_SRC_IPV4 / 8] = (uint64_t)__builtin_bswap32(connection_ip(c->i)) << 32;
 }
 
 static void frame_prepare(struct flows *f, struct coming *c)
 {
-	uint32_t address;
-	uint16_t port;
 	struct frame frame;
 
-	c->i = flow_next(f);
-	address = __builtin_bswap32(flow_address(c->i));
-	port = __builtin_bswap16(flow_port(c->i));
-	memcpy(f->frame + 14 + 12, &address, sizeof address);
-	memcpy(f->frame + 34, &port, sizeof port);
-	frame_read(&frame, f->frame, FRAME_BYTES, false);
+	c->i = connection_next(&f->random, f->count);
+	connection_set(f->frame, c->i);
+	frame_read(&frame, f->frame, CONNECTION_FRAME_BYTES, false);
 	frame_key(&frame, steer_blocks(f->table), &c->key);
 }
 
@@ -186,8 +152,8 @@ static void row_run(const struct row *r)
 	static struct flows many, few;
 	struct side a = { .run = r->run, .ctx = &many }, b = { .run = r->run, .ctx = &few };
 
-	flows_open(&many, MANY);
-	flows_open(&few, FEW);
+	flows_open(&many, CONNECTIONS_MANY);
+	flows_open(&few, CONNECTIONS_FEW);
 	alternate(&a, &b);
 }
 
